@@ -17,13 +17,14 @@ __all__ = ["RULES", "add_arguments", "run"]
 class BugCommand(TaskCommand[Specimen]):
     """The command, which explains a bug once it is repaired."""
 
-    def solved_lines(self, task: Specimen, verdict: Verdict, seconds: float) -> list[str]:
+    def solved_lines(self, task: Specimen, verdict: Verdict, seconds: float, option: str) -> list[str]:
         """Return the lines to print when a bug is repaired.
 
         Args:
             task: The bug.
             verdict: The result of the check.
             seconds: The seconds that the check took.
+            option: The option that names the folder in commands, or "".
         """
         return [
             say(
@@ -33,7 +34,7 @@ class BugCommand(TaskCommand[Specimen]):
                 seconds=seconds,
             ),
             "\n".join(verdict.story),
-            "\n" + say("To list the other bugs, run npformer bugs list"),
+            "\n" + say("To list the other bugs, run npformer bugs list{option}", option=option),
         ]
 
 

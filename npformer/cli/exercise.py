@@ -11,7 +11,6 @@ from npformer.cli.options import only_if
 from npformer.cli.output import print_lines
 from npformer.cli.tasks import TaskCommand, print_text
 from npformer.errors import UserError
-from npformer.escaping import shell_word
 from npformer.language import say
 from npformer.learn.capstone.parts import own_parts, part_of, progress
 from npformer.learn.exercises import EXERCISES, Exercise
@@ -59,13 +58,14 @@ class ExerciseCommand(TaskCommand[Exercise]):
             )
         return shown
 
-    def solved_lines(self, task: Exercise, verdict: Verdict, seconds: float) -> list[str]:
+    def solved_lines(self, task: Exercise, verdict: Verdict, seconds: float, option: str) -> list[str]:
         """Return the lines to print when an exercise is solved.
 
         Args:
             task: The exercise.
             verdict: The result of the check.
             seconds: The seconds that the check took.
+            option: The option that names the folder in commands, or "".
         """
         return [
             say(
@@ -79,8 +79,9 @@ class ExerciseCommand(TaskCommand[Exercise]):
                 name=task.name,
             ),
             say(
-                "To list the other exercises of the chapter, run npformer exercise list {chapter}",
+                "To list the other exercises of the chapter, run npformer exercise list {chapter}{option}",
                 chapter=task.chapter,
+                option=option,
             ),
         ]
 
@@ -95,9 +96,8 @@ class ExerciseCommand(TaskCommand[Exercise]):
         parts = own_parts(folder)
         finished = [part.name for part in parts if any(part is part_of(exercise) for exercise in solved)]
         if finished:
-            option = "" if arguments.dir == self.tasks.folder else f" --dir {shell_word(arguments.dir)}"
             print_text(progress(finished, len(parts)))
-            print_text(say("To see your Transformer, run npformer build{option}", option=option))
+            print_text(say("To see your Transformer, run npformer build{option}", option=self.option(folder)))
 
     def last_hint(self, task: Exercise) -> str:
         """Return the line that follows the last hint."""

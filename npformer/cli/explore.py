@@ -14,7 +14,7 @@ from npformer.explorer.model_data import MOST_TOKENS, why_not_live
 from npformer.language import say
 from npformer.pretrained import Translator
 from npformer.pretrained.loaded import Loaded
-from npformer.storage.atomic import require_place
+from npformer.storage.atomic import PAGES, require_place
 
 # the sentence of the tour, with which a page of its model begins
 ANIMAL = "the animal didn't cross the street because it was too tired"
@@ -45,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Write the page, and open it if that is wanted. Return 0."""
     path = Path(arguments.out)
-    require_place(path)
+    require_place(path, endings=PAGES)
     loaded = load_any(arguments, arguments.backend)
     sentences = arguments.sentence or [example_for(loaded)]
     for sentence in sentences:

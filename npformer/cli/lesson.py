@@ -19,7 +19,7 @@ from npformer.learn.course.routes import ENGINEERS, MAIN, next_on, place_on_rout
 from npformer.learn.course.stepper import Stepper
 from npformer.learn.course.terminal import lesson_console
 from npformer.learn.exercises import EXERCISES
-from npformer.storage.atomic import require_place, write_file
+from npformer.storage.atomic import PAGES, require_place, write_file
 
 EPILOG = """\
 In the lesson: Enter continues, b goes back, s NAME shows a variable,
@@ -167,6 +167,7 @@ def _write(
     """Write a file and print how to open it. With `keep`, refuse to replace a file that exists."""
     if keep and path.exists():
         raise UserError(f"{path} exists and may contain your work: give another name, or remove it")
-    require_place(path, advice="give another FILE")  # before the lesson is run
+    endings = () if keep else PAGES
+    require_place(path, advice="give another FILE", endings=endings)  # before the lesson is run
     write_file(path, make(lesson).encode(), advice="give another FILE")
     print_line(say("wrote {path}: {how}", path=path, how=how))

@@ -59,13 +59,14 @@ class TaskCommand(Generic[T]):
             "hint": self.show_hint,
         }
 
-    def solved_lines(self, task: T, verdict: Verdict, seconds: float) -> list[str]:
+    def solved_lines(self, task: T, verdict: Verdict, seconds: float, option: str) -> list[str]:
         """Return the lines to print when a task is solved.
 
         Args:
             task: The task.
             verdict: The result of the check.
             seconds: The seconds that the check took.
+            option: The option that names the folder in commands, or "".
         """
         raise NotImplementedError
 
@@ -131,7 +132,7 @@ class TaskCommand(Generic[T]):
                 "{solved} of {count} solved. {after}",
                 solved=solved,
                 count=len(shown),
-                after=self._next(shown, states),
+                after=self._next(shown, states, self.option(folder)),
             ),
         )
         return 0
@@ -141,8 +142,9 @@ class TaskCommand(Generic[T]):
         task = self.tasks.find(self.required_name(arguments))
         for paragraph in self.tasks.introduce(task, folder.start(task)):
             print_text(paragraph)
-        option = "" if arguments.dir == self.tasks.folder else f" --dir {shell_word(arguments.dir)}"
-        print_text(say("Then check it: {command}", command=f"{self.tasks.command} check{option}"))
+        print_text(
+            say("Then check it: {command}", command=f"{self.tasks.command} check{self.option(folder)}")
+        )
         return 0
 
     def check_tasks(self, arguments: Namespace, folder: Folder) -> int:
@@ -155,7 +157,7 @@ class TaskCommand(Generic[T]):
             start = time.perf_counter()
             verdict = check(self.tasks, task, folder.file(task), arguments.seconds)
             folder.set_solved(task, verdict.solved)
-            self._show_verdict(task, verdict, time.perf_counter() - start)
+            self._show_verdict(task, verdict, time.perf_counter() - start, self.option(folder))
             if arguments.png:
                 _draw_difference(task.name, verdict, arguments.png)
             if verdict.solved:
@@ -190,15 +192,20 @@ class TaskCommand(Generic[T]):
             f"({command} list prints all names)"
         )
 
-    def _next(self, shown: list[T], states: dict[str, str]) -> str:
+    def option(self, folder: Folder) -> str:
+        """Return the option by which a command finds the folder, or "" for that which it finds itself."""
+        usual = find_folder(self.tasks.folder)
+        return "" if folder.path == usual else f" --dir {shell_word(str(folder.path))}"
+
+    def _next(self, shown: list[T], states: dict[str, str], option: str) -> str:
         """Return one line about the task to do next: one that was started, or else a new one."""
         for state in ("started", "not started"):
             for task in shown:
-                command = f"{self.tasks.command} check {task.argument}"
+                command = f"{self.tasks.command} check {task.argument}{option}"
                 if states[task.name] == state == "started":
                     return as_typed(say("To continue: {command}", command=command))
                 if states[task.name] == state:
-                    return as_typed(say("Next: {command}", command=self.tasks.start_command(task)))
+                    return as_typed(say("Next: {command}", command=self.tasks.start_command(task) + option))
         return say("All of them are solved.")
 
     def _tasks_to_check(self, arguments: Namespace, folder: Folder) -> tuple[list[T], Folder]:
@@ -219,15 +226,16 @@ class TaskCommand(Generic[T]):
             first = next(iter(self.tasks))
             raise UserError(
                 f"nothing is started in {folder.path}: begin with {self.tasks.start_command(first)}"
+                f"{self.option(folder)}"
             )
         current = [task for task in started if task.stem == folder.current()]
         return started if arguments.all or not current else current, folder
 
-    def _show_verdict(self, task: T, verdict: Verdict, seconds: float) -> None:
+    def _show_verdict(self, task: T, verdict: Verdict, seconds: float, option: str) -> None:
         """Print what the check found."""
         print_output(verdict)
         if verdict.solved:
-            for line in self.solved_lines(task, verdict, seconds):
+            for line in self.solved_lines(task, verdict, seconds, option):
                 print_text(line)
             return
         print_text(say("{name}: not correct yet.", name=task.name))
@@ -235,7 +243,8 @@ class TaskCommand(Generic[T]):
             print_text(f"- {text}")
         if verdict.picture:
             print_text(verdict.picture)
-        print_text(say("For a hint, run {command}", command=f"{self.tasks.command} hint {task.argument}"))
+        hint = f"{self.tasks.command} hint {task.argument}{option}"
+        print_text(say("For a hint, run {command}", command=hint))
 
 
 def print_output(verdict: Verdict) -> None:

@@ -24,6 +24,7 @@ except ImportError:  # Windows, which refuses to rename a file that another proc
     fcntl = None  # type: ignore[assignment]
 
 SYSTEM_FOLDERS = ("/dev", "/proc/self/fd")  # whose links name what is open, such as /dev/stdout
+PAGES = (".html", ".htm")  # the endings of the names of web pages
 _LONGEST_NAME = 255  # bytes, on the file systems of Linux, macOS and Windows
 _ENDING = ".partial"  # of the names of temporary files
 _RANDOM_BYTES = 6  # in such a name
@@ -132,20 +133,26 @@ def require_folder_place(folder: Path, *, advice: str = "give another folder") -
         _try_to_write_beside(next(each for each in (folder, *folder.parents) if each.exists()) / "file")
 
 
-def require_place(path: Path, *, advice: str = "give another file") -> None:
+def require_place(path: Path, *, advice: str = "give another file", endings: tuple[str, ...] = ()) -> None:
     """Check that a file can probably be written, before minutes of work.
 
     Args:
         path: The file.
         advice: The end of the error message.
+        endings: Those that the name may have, so that no file of another kind is replaced. () allows any.
 
     Raises:
-        UserError: If it is a folder, or if its folder does not exist or cannot be written to.
+        UserError: If it is a folder, if its folder does not exist or cannot be written to, or if its name has
+            another ending.
     """
     if path.is_dir():
         raise UserError(f"{path} cannot be written (it is a folder): {advice}")
     if not path.parent.is_dir():
         raise UserError(f"{path} cannot be written (there is no folder {path.parent}): {advice}")
+    if endings and path.suffix.lower() not in endings and not is_device(path):
+        raise UserError(
+            f"{path} cannot be written (its name does not end in {' or '.join(endings)}): {advice}"
+        )
     with explain_os_errors(path, "written", advice):
         _require_permission(path)
         if not is_device(path):

@@ -1,6 +1,7 @@
 """npformer exercise as a learner uses it: start, wrong, hint, right; and solution files that misbehave."""
 
 import json
+import re
 
 import pytest
 from commands import refused, said
@@ -96,6 +97,22 @@ def test_solution_prints_the_code_of_the_package(capsys):
     assert "dx, dh = layer.norm.backward(dy, cache.add_norm)" in out
     assert "pre_norm_backward is npformer's pre_norm_backward" in out
     assert "sublayer.py:" in out
+
+
+def test_commands_for_another_folder_name_it(file, capsys):
+    assert "Hint 1 of 3" in said(capsys, "exercise hint softmax-backward --dir mine")  # a new one
+    assert "Hint 2 of 3" in said(capsys, "exercise hint softmax-backward --dir mine")
+    assert "Next: npformer exercise start" in said(capsys, "exercise list 5 --dir mine")
+    said(capsys, "exercise start softmax-backward --dir mine")
+    told = "npformer exercise check softmax-backward --dir mine"
+    assert f"To continue: {told}" in " ".join(said(capsys, "exercise list 5 --dir mine").split())
+    for command in (told, f"npformer exercise check {file.parents[1] / 'mine' / file.name}"):
+        out = " ".join(said(capsys, command.removeprefix("npformer "), status=1).split())
+        assert re.search(r"npformer exercise hint softmax-backward --dir \S*mine", out)
+    append(file.parents[1] / "mine" / file.name, RIGHT)
+    assert "npformer exercise list 5 --dir mine" in " ".join(
+        said(capsys, told.removeprefix("npformer ")).split()
+    )
 
 
 def test_check_of_all_and_of_a_path(file, capsys):

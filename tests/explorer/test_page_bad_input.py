@@ -66,6 +66,35 @@ def test_suggestions_and_a_new_sentence_is_translated_anew(page):
     assert page.evaluate(f"{texts}(npformer.explorer.session)") == ["a cat sees it", True, True]
 
 
+@pytest.mark.parametrize(
+    ("typed", "offer", "expected"),
+    [
+        ("the dog is; tired;", "leave out “;”", "the dog is tired"),
+        ("the ti is tired", "Replace ti by it", "the it is tired"),
+        ("it’s tired", "Replace it's by it", "it tired"),
+        ("well-tired dog", "Replace well-tired by tired", "tired dog"),
+        ("the dog * is [tired", "leave out “*”", "the dog  is [tired"),
+    ],
+)
+def test_a_suggestion_replaces_a_whole_word_alone(typed, offer, expected, page):
+    page.fill("#source-input", typed)
+    page.click("#sentence-form .main")
+    page.get_by_role("button", name=offer, exact=True).click()
+    assert page.input_value("#source-input") == expected
+
+
+def test_the_form_has_the_present_texts_and_reads_the_sign_of_an_unknown_word(page):
+    page.fill("#source-input", "the xyzzy is tired")
+    page.click("#own")
+    texts = "npformer.explorer.session.texts"
+    page.evaluate("npformer.explorer.session.setToken('source', 3, 5); npformer.explorer.recompute()")
+    assert page.input_value("#source-input") == page.evaluate(f"{texts}.source")
+    assert "the <UNK> is" in page.input_value("#source-input")
+    ids = page.evaluate("npformer.explorer.session.ids.source")
+    page.click("#sentence-form .main")
+    assert page.evaluate("npformer.explorer.session.ids.source") == ids
+
+
 def test_an_unknown_word_of_a_sentence_is_read_as_the_package_reads_it(page):
     page.fill("#source-input", "the dgo is tierd")
     page.click("#own")
@@ -105,6 +134,15 @@ def test_a_value_that_cannot_be_set(fields, message, page):
     page.click("#changes form .main")
     assert page.text_content("#changes .told") == message
     assert page.evaluate("npformer.explorer.session.countEdits()") == 0
+
+
+def test_a_masked_score_has_no_slope(page):
+    page.click('#views button:text-is("Check a gradient")')
+    page.fill("#slope-of-path", "decoder.0.self_attention.attention.masked")
+    page.fill("#slope-of-place", "0, 0, 1")
+    page.click("#slope form .main")
+    said = "This entry is −∞: nudging it changes nothing. Choose another."
+    assert page.text_content("#slope .told") == said
 
 
 def test_a_token_that_is_not_in_the_vocabulary(page):

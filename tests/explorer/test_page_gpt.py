@@ -151,6 +151,10 @@ def test_a_text_is_typed_with_a_sign_for_the_end_of_a_line_and_the_model_goes_on
     assert source_of(reader) == "a cat\nat"
     open_view(reader, "The model")
     reader.press("#write summary")
+    reader.press(".written .token")  # a text keeps its first character, and one alone has nothing to predict
+    assert reader.page.evaluate("npformer.writer.tokens.length") == 1
+    assert reader.page.is_disabled("#write > div:nth-child(3) button:nth-child(4)")
+    reader.press("#write > div:nth-child(3) button:nth-child(3)")  # begin again
     reader.page.fill("#write-temperature", "0")
     reader.press("#write > div:nth-child(3) button:nth-child(2)")  # write to the end
     reader.press("#write > div:nth-child(3) button:nth-child(4)")  # send this text through the model

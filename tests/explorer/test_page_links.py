@@ -167,7 +167,19 @@ def test_the_checked_entry_and_its_nudge_come_back(page):
     assert "slope=" not in page.evaluate("location.hash")
 
 
+def test_the_chosen_row_of_the_predictions_and_the_token_of_the_target_come_back(page):
+    page.click('#views button:text-is("Predictions")')
+    page.click("#lens-table .lens-cell >> nth=4")
+    page.click('#lens-parts button[data-choice="true"]')
+    shown = "document.getElementById('lens').textContent"
+    before = page.evaluate(shown)
+    check_link(page)
+    assert page.evaluate(shown) == before
+    assert page.get_attribute('#lens-parts button[data-choice="true"]', "aria-pressed") == "true"
+
+
 DAMAGED = {
+    "lens": ("lens=x.y", "lens=99.1", "lens=-1"),
     "slope": ("slope=nothing:1:0:1", "slope=loss:7:x:y", "slope=loss:0:9:3"),
     "attention": ("map=a:b:c:d:e", "find=source.99_x"),
     "compare": ("compare=|||", "compare=heads|nothing|9|a cat", "compare=nothing|encoder.0|x|zebra"),
@@ -201,10 +213,30 @@ def test_the_compared_sentence_the_kind_and_the_chosen_cell_come_back(page):
     assert page.evaluate(told) == before
     assert page.input_value("#compare-text") == "a cat sees it"
     step(page)  # what training has changed cannot be taken over again: the link has the numbers
-    assert "taken=" not in check_link(page)
+    assert "edits=" not in link
+    assert "edits=" in check_link(page)
     undo(page)
     page.click("#compare-take")
     assert page.evaluate("npformer.explorer.session.countEdits()") == 0
+
+
+def test_what_comes_before_a_part_that_cannot_be_read_is_computed(page):
+    opened_at(page, '#edits={"heads":{"encoder.0.self_attention":[0]}}&training=[["adam",0.001,500]]')
+    assert "The link could not be read whole" in page.text_content("#message")
+    state = "[npformer.loss(), npformer.explorer.session.output]"
+    before = page.evaluate(state)
+    page.evaluate("npformer.explorer.session.run(); npformer.explorer.session.generate()")
+    assert page.evaluate(state) == before
+    assert before[0] != page.evaluate("npformer.explorer.session.before.loss")
+
+
+def test_the_link_to_the_content_leaves_the_address(page):
+    step(page)
+    link = page.evaluate("location.hash")
+    page.focus(".skip")
+    page.keyboard.press("Enter")
+    wait_until(page, "document.activeElement.id === 'main' && location.hash !== '#main'")
+    assert page.evaluate("location.hash") == link
 
 
 def test_the_last_training_step_comes_back(page):

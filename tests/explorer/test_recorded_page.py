@@ -104,6 +104,18 @@ def check_tab_of_predictions(page, expected):
     is_sum = "All parts together are the logit" in page.text_content("#lens-parts")
     assert is_sum == (expected[position].total == expected[position].logit)
     largest = max(expected[position].parts, key=lambda part: abs(part.value))
+    page.click('#views button:text-is("The model")')
+    page.evaluate(
+        """token => {
+            const { overview } = npformer;
+            Object.assign(overview, { chosen: overview.flow.blocks.at(-1).block, token, stage: Infinity });
+            overview.update();
+        }""",
+        position,
+    )
+    place = page.text_content("#overview-told").split(", the most probable token is “")[0]
+    page.click('#views button:text-is("Predictions")')
+    assert page.text_content("#lens-told").startswith(place)
     page.click("#lens-told button")
     assert page.evaluate("npformer.explorer.view") == "steps"
     told = page.text_content("#row-norms").split("this part adds ")[1]

@@ -191,10 +191,12 @@ def test_a_mask_is_changed_replaced_and_restored(reader):
     open_view(reader, "What if")
     reader.change_cell("#mask")
     assert text(reader, "#changed") == "1 change"
+    assert "1 cell of the mask set" in text(reader, "#changes .result li")
     found = [loss(reader)]
     for number in (1, 2, 3):  # everything, causal, window
         reader.press(f"#changes .controls:has(+ .picture) button:nth-child({number})")
         found.append(loss(reader))
+        assert text(reader, "#changed") == ("" if number == 1 else "1 change")  # the model's own mask is none
     assert found[1] == before  # cross-attention may attend to every word of the source
     assert len(set(found)) == 4
     masked = "decoder.1.cross.attention.masked"
@@ -342,6 +344,15 @@ def test_an_activation_of_another_text_is_taken_over(reader):
     reader.press('#compare-kinds button[data-choice="heads"]')  # another kind takes it out, and says so
     assert text(reader, "#changed") == ""
     assert text(reader, "#compare-outcome").startswith("Taken out: ")
+    path = of(reader, "document.querySelector('#compare-chosen') && e.markedStep.path")
+    values = [[index, 0.5] for index in range(5)]  # that a reader set stay
+    reader.page.evaluate("([path, list]) => npformer.edit({ values: { [path]: list } })", [path, values])
+    reader.press('#compare-kinds button[data-choice="layers"]')
+    assert text(reader, "#changed") == "1 change"
+    open_view(reader, "What if")
+    assert "5 entries set" in text(reader, "#changes .result li")
+    reader.page.evaluate("path => npformer.edit({ values: { [path]: [[0, 0.000999999]] } })", path)
+    assert "entry 0 = 1.00·10⁻³" in text(reader, "#changes .result li")
 
 
 def test_a_nudge_moves_the_loss_along_its_slope(reader):
@@ -407,6 +418,16 @@ def test_training_steps_raise_the_probabilities_of_the_right_tokens_and_are_undo
     for _ in range(3):
         reader.press("#teach-single > button:last-child")
     assert loss(reader) == losses[0]
+    assert reader.page.locator("#map .moved, #training tr").count() == 0
+    reader.page.evaluate("for (let i = 0; i < 21; i++) npformer.step(1e-4)")
+    for _ in range(20):  # as many as are kept
+        reader.page.evaluate("npformer.explorer.session.undo(); npformer.explorer.renew()")
+    assert text(reader, "#changed") == "1 training step"
+    assert reader.page.locator("#training tr:has(.follow)").count() == 10
+    reader.page.evaluate("npformer.edit({ heads: { 'encoder.0.self_attention': [0] } })")
+    reader.press("#teach-forget")
+    assert text(reader, "#changed") == "1 change"  # what is no training stays
+    reader.page.evaluate("npformer.edit({})")
     reader.write('#training [aria-label="learning rate"]', "much")
     reader.press("#training .main")
     reader.page.locator("#message", has_text="not a positive number").wait_for()
@@ -515,6 +536,9 @@ def test_the_pictures_of_every_view_are_saved(view, reader):
             for kind in ("SVG", "PNG")
         )
         assert len(list(ElementTree.fromstring(svg.decode()).iter())) > 5, name
+        if view == "Predictions":  # the chosen cell is as bold as the head of the table
+            columns = reader.page.locator("#lens-table thead tr > *").count()
+            assert svg.count(b'font-weight="bold"') == columns + 1
         caption = re.findall(">([^<]*)</text>", svg.decode())[-1]  # the last of its lines
         told = {"Predictions": "#lens-told", "Compare": "#compare-found"}.get(view)
         label = text(reader, told).strip() if told else reader.page.get_attribute(f"#{name}", "aria-label")

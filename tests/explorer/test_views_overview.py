@@ -32,6 +32,10 @@ PLACE_OF_WORD = """(({ flow, picture }) => {
     return [box.left + 6 + 1.5 * width, flow.base + 14].map((x) => x * picture.zoom);
 })(npformer.overview)"""
 
+# the head and the query of the chosen number
+PLACE = """(({ explorer: { index, result: { shape: [, queries, keys] } } }) =>
+    [Math.floor(index / queries / keys), Math.floor(index / keys) % queries])(npformer)"""
+
 WAIT = """new Promise((resolve, reject) => {
     const end = performance.now() + 60000, fail = () => reject(new Error("a minute has passed"));
     const look = () => (%s) ? resolve() : performance.now() < end ? setTimeout(look, 20) : fail();
@@ -184,6 +188,9 @@ def test_a_reader_writes_with_the_model(page):
     word = bars.nth(2).locator("b").text_content()
     bars.nth(2).click()
     assert page.locator(".written .token").last.text_content() == word
+    bars.nth(1).focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "next-token-1"
     page.click("#write summary")
     words = bars.locator("b").all_text_contents()
     page.fill("#write-topK", "3")
@@ -208,9 +215,12 @@ def test_the_sentence_flows_through_the_model_and_a_block_opens(page):
     for does in ("becomes a vector", "its query is compared", "goes through a small network"):
         page.click('button[aria-label="One block more"]')
         assert does in page.text_content("#overview .told")
-    page.click('#overview button:text-is("Play")')
+    page.focus("#play")
+    page.keyboard.press("Enter")
     wait_for(page, "npformer.overview.stage > 0.2 && npformer.overview.stage < 99")
-    page.click('#overview button:text-is("Stop")')
+    assert page.evaluate("document.activeElement.textContent") == "Stop"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.textContent") == "Play"
     stage = page.evaluate("npformer.overview.stage")
     page.click('button[aria-label="One block more"]')
     assert page.evaluate("npformer.overview.stage") == int(stage) + 1
@@ -243,6 +253,13 @@ def test_the_sentence_flows_through_the_model_and_a_block_opens(page):
     assert page.is_visible("#attention-pinned")
     page.click('#views button:text-is("Steps")')
     assert "“dog”, dimension " in page.text_content("#arithmetic .number")
+    # a token that is predicted is pinned as the one that is read there, and stays so in a longer sentence
+    page.evaluate("npformer.overview.pin(npformer.overview.flow.blocks.at(-1), 2)")
+    page.evaluate("npformer.explorer.goTo('decoder.1.cross.attention.scores')")
+    head, query = page.evaluate(PLACE)
+    assert query == 2
+    page.evaluate("npformer.set_sentence('the dog is tired and the cat is tired')")
+    assert page.evaluate(PLACE) == [head, query]
 
 
 def test_without_motion_the_stages_stand_still(chromium, html):

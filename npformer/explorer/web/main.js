@@ -80,8 +80,12 @@ function startPage() {
   const language = byId("language"); // the same view in the other language
   language.addEventListener("click", () => (language.href = `${language.search}#${addressOf(explorer)}`));
   prepareLink(explorer);
-  // another address is read by a new page: the trail's has a state, and the link to an element is none
-  addEventListener("hashchange", () => !history.state && isAddress(location.hash) && openAddress());
+  // another address is read by a new page: the trail's has a state, and that of an element gives way to it
+  addEventListener("hashchange", () => {
+    if (history.state) return;
+    if (isAddress(location.hash)) openAddress();
+    else trail.save();
+  });
   addEventListener("resize", render);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
   // on a small screen, the map stands folded above the view

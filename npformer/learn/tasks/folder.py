@@ -88,13 +88,13 @@ class Folder:
     def next_hint(self, task: Task) -> int:
         """Return the number of hints to show now, which is one more than the last time."""
         number = min(self._note.read().get("hints", {}).get(task.stem, 0) + 1, len(task.hints))
-        if self.path.is_dir():
-            self._update_note(lambda note: note | {"hints": note.get("hints", {}) | {task.stem: number}})
+        self._update_note(lambda note: note | {"hints": note.get("hints", {}) | {task.stem: number}})
         return number
 
     def _update_note(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Change the note. Say so if it cannot be written."""
+        """Change the note, in a new folder if there is none. Say so if it cannot be written."""
         try:
+            self.path.mkdir(parents=True, exist_ok=True)
             self.remark = self._note.update(change) or self.remark
         except OSError as error:
             self.remark = f"{self._note.path} cannot be written ({reason(error)})"

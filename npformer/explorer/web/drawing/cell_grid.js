@@ -21,6 +21,7 @@ export class CellGrid {
   constructor(options) {
     this.options = options;
     this.id = options.id;
+    this.enter = options.enter;
     this.x = 0; // where the cells begin
     this.y = 70; // below the labels of the columns
     this.width = this.height = 0; // of a cell
@@ -72,9 +73,5 @@ export class CellGrid {
     const { rows, columns, cell } = this.options.content();
     const row = (cell[0] + down + rows.length) % rows.length;
     this.options.choose(row, (cell[1] + right + columns.length) % columns.length, "key");
-  }
-
-  enter() {
-    this.options.enter();
   }
 }

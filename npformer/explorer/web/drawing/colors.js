@@ -69,9 +69,7 @@ export function colorOf(colors, kind, x) {
   const place = (Math.max(-1, Math.min(1, y)) + 1) * 2,
     i = Math.min(3, Math.floor(place)),
     part = place - i;
-  const a = parse(colors[i]),
-    b = parse(colors[i + 1]);
-  return /** @type {RGB} */ (a.map((channel, j) => Math.round(channel + (b[j] - channel) * part)));
+  return mix(parse(colors[i + 1]), parse(colors[i]), part);
 }
 
 /** Return a scale as a background. @type {(kind: "value" | "gradient", theme?: Theme) => string} */

@@ -25,14 +25,13 @@ export function cellText(x, digits = 2) {
   return /[1-9]/.test(text) ? text : text.replace("−", "");
 }
 
-/** Return a number with four significant digits: "5.842", "1.600·10⁻⁵". @type {(x: number) => string} */
+/** Return a number with three digits or more: "5.842", "1.60·10⁻⁵". @type {(x: number) => string} */
 export function numberText(x) {
-  if (x === 0 || !Number.isFinite(x) || Number.isNaN(x)) return x === 0 ? "0" : cellText(x);
+  if (x === 0 || !Number.isFinite(x)) return x === 0 ? "0" : cellText(x);
   const size = Math.abs(x);
   if (size >= 0.001 && size < 100000)
     return x.toFixed(size >= 1000 ? 1 : size >= 0.1 ? 3 : 5).replace("-", "−");
-  const power = Math.floor(Math.log10(size));
-  return `${(x / 10 ** power).toFixed(2).replace("-", "−")}·${powerOfTen(power)}`;
+  return scientific(x, 2);
 }
 
 /**

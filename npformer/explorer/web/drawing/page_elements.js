@@ -178,13 +178,10 @@ export function scroller(label, ...children) {
     region = element("div", properties, ...children);
   walkTable(region);
   const edge = (/** @type {string} */ text, /** @type {number} */ sign) =>
-    element("button", {
-      type: "button",
-      textContent: text,
+    button(text, () => region.scrollBy({ left: 0.7 * sign * region.clientWidth }), {
       tabIndex: -1, // the keyboard has the arrow keys
       className: `edge ${sign < 0 ? "to-left" : "to-right"}`,
       "aria-hidden": true,
-      onclick: () => region.scrollBy({ left: 0.7 * sign * region.clientWidth }),
     });
   const frame = element("div", { className: "wide-table" }, edge("‹", -1), region, edge("›", 1));
   const look = () => {

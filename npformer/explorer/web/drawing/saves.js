@@ -97,7 +97,8 @@ export function tableSaves(id, table, sentence) {
         const { background, color } = /** @type {any} */ (cell.firstElementChild)?.style ?? {},
           top = i * CELL.height;
         if (background) surface.rectangle(lefts[j], top + 1, widths[j] - 3, CELL.height - 2, background);
-        const style = { size: CELL.size, color: color || theme.ink, bold: !i || cell.matches(".chosen *") };
+        const bold = !i || Boolean(cell.querySelector(".important")),
+          style = { size: CELL.size, color: color || theme.ink, bold };
         surface.text(lefts[j] + 6, top + CELL.height / 2, cell.textContent ?? "", style);
       }),
     );

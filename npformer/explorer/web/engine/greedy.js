@@ -18,9 +18,7 @@ const EXTRA_TOKENS = 50; // of a translation, more than the source has (Vaswani 
 export function predictorOf(model, source, edits = {}) {
   const last = (/** @type {import("./tape.js").Step} */ logits) => logits.data.slice(-logits.shape[1]);
   if (!(model instanceof Transformer)) {
-    return (ids) => {
-      return last(model.passApart(edits).logits({ source, targetIn: ids, targetOut: [] })); // (T, V)
-    };
+    return (ids) => last(model.passApart(edits).logits({ source, targetIn: ids, targetOut: [] })); // (T, V)
   }
   const { start_id, end_id, pad_id } = model.config;
   const forbidden = [pad_id, start_id, UNKNOWN_ID].filter((id) => id !== end_id);

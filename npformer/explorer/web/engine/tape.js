@@ -12,7 +12,7 @@
  * @property {Float64Array} grad  the derivative of the loss with respect to each value
  * @property {Float64Array} computed  its values before the reader changed some; data itself if none was
  * @property {Set<number>} edited     the indices of the values that the reader changed
- * @property {string} op          the operation that made it, a key of OPERATIONS in terms.js
+ * @property {string} op          the operation that made it, a key of ARITHMETIC in terms.js
  * @property {Step[]} inputs      the arrays from which it was made
  * @property {string} line        the key of the package's line of code that computes it
  * @property {any} note           what else the operation needed: ids, a mask, a scale, ...

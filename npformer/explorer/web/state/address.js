@@ -31,6 +31,7 @@ const ADDRESS_NAMES = ["source", "target", "ids", "training", "edits", "view", "
 const SHARED = {
   map: null,
   find: "attention",
+  lens: "lens",
   slope: "slope",
   compare: "compare",
   mask: "changes",
@@ -48,9 +49,9 @@ export function addressOf(explorer) {
     const isChanged = JSON.stringify(session.ids) !== session.firstIds;
     if (isChanged && session.task instanceof Translation) parts.set("ids", idsText(session));
     if (trainingText(session)) parts.set("training", trainingText(session));
-    // of an activation that was taken over, where it is from; but training changes what is there
-    const from = session.log.length ? "" : takenFrom(session),
-      edits = from ? editsApart(session) : session.edits;
+    // an activation that was taken over is computed again from where it is from, unless training changed that
+    const from = takenFrom(session),
+      edits = session.log.length ? session.edits : editsApart(session);
     if (Object.keys(edits).length) parts.set("edits", JSON.stringify(edits));
     if (from) parts.set("taken", from);
   } else if (chosenSentence(session) > 0) parts.set("saved", String(chosenSentence(session)));
@@ -131,18 +132,21 @@ function readSession(session, parts) {
   const edits = parts.get("edits"),
     training = parts.get("training"),
     from = parts.get("taken");
-  if (edits) session.edits = checkedEdits(session, JSON.parse(edits));
-  if (training) {
-    repeatTraining(session, training, (state) => ({
-      ids: task?.fits(state?.ids) ? state.ids : session.ids,
-      edits: checkedEdits(session, state?.edits),
-    }));
-    session.untaught = null;
-  }
   if (!edits && !training && !from) return;
-  if (from) takeOver(session, from);
-  session.run();
-  session.generate();
+  try {
+    if (edits) session.edits = checkedEdits(session, JSON.parse(edits));
+    if (training) {
+      repeatTraining(session, training, (state) => ({
+        ids: task?.fits(state?.ids) ? state.ids : session.ids,
+        edits: checkedEdits(session, state?.edits),
+      }));
+      session.untaught = null;
+    }
+    if (from) takeOver(session, from);
+  } finally {
+    session.run(); // also what comes before a part that cannot be read
+    session.generate();
+  }
 }
 
 /**

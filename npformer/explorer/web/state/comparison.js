@@ -58,7 +58,7 @@ export function readFrom(from) {
 export function takeOver(session, from) {
   const { what, path, place, text } = readFrom(from),
     site = patching(session, text, what)?.sites.find(({ step }) => step.path === path),
-    entries = site?.patches[place]?.entries;
+    entries = session.edits.values?.[path] ?? site?.patches[place]?.entries; // a link may have them
   if (entries) session.setEdits("values", path, Object.assign(entries, { from }));
 }
 

@@ -66,7 +66,7 @@ export class Continuation {
 
   /** @type {Translation["writing"]} */
   writing({ targetIn }) {
-    return { source: [], before: [], tokens: [...targetIn], end: NO_TARGET, room: this.room };
+    return { source: [], before: [], tokens: [...targetIn], end: NO_TARGET, least: 2, room: this.room };
   }
 
   /** @type {Translation["written"]} */

@@ -103,14 +103,17 @@ export class Explorer {
 
   /** Find the same moment on a tape that was computed anew. */
   refresh() {
-    const old = this.timeline.length ? this.moment : null;
+    const old = this.timeline.length ? this.moment : null,
+      shape = old ? this.result.shape : [];
     this.timeline = timelineOf(this.tape, this.direction);
     if (!old) return;
     const same = this.timeline.findIndex(
       ({ step, which }) => step.path === old.step.path && which === old.which,
     );
     this.position = same >= 0 ? same : Math.min(this.position, this.timeline.length - 1);
-    if (this.index >= this.result.data.length) this.chooseLargest();
+    if (shape.join() === this.result.shape.join()) return;
+    if (same >= 0) this.carry(shape); // the index is one of the old shape
+    this.chooseLargest();
   }
 
   /**
@@ -135,7 +138,6 @@ export class Explorer {
     const found = this.timeline.findIndex(({ step }) => blockOf(step.path) === block);
     this.isLeaving = true;
     if (found >= 0) this.goToPosition(found);
-    return found >= 0;
   }
 
   /** @param {number} position */
@@ -148,11 +150,11 @@ export class Explorer {
   /**
    * Remember the token and the head of the chosen number. Those of a pinned number stay pinned from step to
    * step, also past arrays that have none; of a number that is not pinned, the head stays.
+   * @param {number[]} shape   that of the array for which the number was chosen
    */
-  carry() {
-    const { session, result, index } = this;
-    const keys = axisKeys(session, result),
-      places = unravel(result.shape, index);
+  carry(shape = this.result.shape) {
+    const keys = axisKeys(this.session, this.result),
+      places = unravel(shape, this.index);
     if (!this.isPinned) this.carried = {};
     keys.forEach((key, axis) => {
       if (key && (this.isPinned || key === "head")) this.carried[key] = places[axis];

@@ -28,7 +28,7 @@ export class Session {
     this.passes = [];
     /** @type {{name: string, optimizer: any} | null} */
     this.optimizer = null;
-    /** @type {any} the tokens and changes before the first training step; null where a link made it */
+    /** @type {any} the tokens before the first training step; null where a link made it */
     this.untaught = null;
     /** @type {any[]} */
     this.past = [];
@@ -93,10 +93,10 @@ export class Session {
     return this.head.config ?? {};
   }
 
-  /** The tokens and the changes. */
+  /** The tokens and their texts. */
   get example() {
-    const { ids, texts, isOwnOutput, edits } = this;
-    return { ids, texts, isOwnOutput, edits };
+    const { ids, texts, isOwnOutput } = this;
+    return { ids, texts, isOwnOutput };
   }
 
   /** Compute everything again. */
@@ -285,9 +285,7 @@ export class Session {
 
   /** The number of changes by which the model differs from the one on the page. */
   countEdits() {
-    const { settings = {}, ...lists } = this.edits;
-    const { values = {}, ...others } = lists,
-      all = Object.values(others).flatMap((byPath) => Object.values(byPath).flat());
-    return all.length + Object.keys(values).length + Object.keys(settings).length; // an array is one change
+    const { heads = {}, ...others } = this.edits; // an array, a mask or a setting is one change
+    return [...Object.values(heads).flat(), ...Object.values(others).flatMap(Object.keys)].length;
   }
 }

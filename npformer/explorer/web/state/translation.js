@@ -74,12 +74,13 @@ export class Translation {
 
   /**
    * What the model reads and writes when a reader writes with it: what stands before the first token, the
-   * tokens so far, the token that ends the text, and how many tokens there may be.
+   * tokens so far, the token that ends the text, and how many tokens there must and may be.
    * @param {Ids} ids
    */
   writing({ source }) {
-    const { start_id: start, end_id: end } = this.model.config;
-    return { source, before: [start], tokens: /** @type {number[]} */ ([]), end, room: this.longest(source) };
+    const { start_id: start, end_id: end } = this.model.config,
+      tokens = /** @type {number[]} */ ([]);
+    return { source, before: [start], tokens, end, least: 1, room: this.longest(source) };
   }
 
   /**
@@ -196,6 +197,13 @@ export class Translation {
     return detokenize(last.map((id) => this.head[`${side}_words`][id]));
   }
 
+  /** The tokens of a text; <UNK> is one. @type {(text: string, side: "source" | "target") => string[]} */
+  tokensOf(text, side) {
+    const { [`${side}_words`]: words, tokenization } = this.head;
+    const parts = text.split(/(<[^<>\s]+>)/);
+    return parts.flatMap((part) => (words.includes(part) ? [part] : tokenize(part, tokenization[side])));
+  }
+
   /**
    * Return the ids of a text, with the end symbol.
    * @param {string} text
@@ -204,7 +212,7 @@ export class Translation {
   idsOf(text, side) {
     const name = side === "source" ? t("sentence") : t("translation");
     const words = this.head[`${side}_words`],
-      tokens = tokenize(text, this.head.tokenization[side]);
+      tokens = this.tokensOf(text, side);
     if (!tokens.length) throw new ReaderError(t("The {name} is empty: write at least one word.", { name }));
     const room = Math.min(MOST_TOKENS, this.model.config.max_length);
     if (tokens.length + 1 > room) {
@@ -229,7 +237,7 @@ export class Translation {
    */
   about(side, text) {
     const words = this.head[`${side}_words`],
-      tokens = tokenize(text, this.head.tokenization[side]);
+      tokens = this.tokensOf(text, side);
     const unknown = [...new Set(tokens.filter((token) => !words.includes(token)))];
     if (!unknown.length) return null;
     const quoted = unknown.map((word) => `“${word}”`).join(t(", "));

@@ -72,7 +72,7 @@ export class Writer {
 
   /** Go back to the first tokens. @type {(count: number) => void} */
   keep(count) {
-    this.tokens = this.tokens.slice(0, count);
+    this.tokens = this.tokens.slice(0, Math.max(count, this.writing.least - 1));
     this.update();
   }
 

@@ -16,8 +16,7 @@ const SHOWN = 5;
  */
 export function explanationOf(explorer) {
   const { tape, result, index, direction } = explorer;
-  if (!isExplained(tape, result, direction)) return null;
-  return terms(tape, result, index, direction);
+  return isExplained(tape, result, direction) ? terms(tape, result, index, direction) : null;
 }
 
 /**

@@ -120,11 +120,10 @@ export class AttentionLines {
     if (hasMoved) this.view.renderCell();
   }
 
-  /** The arrows up and down choose another token, those to the left and right the side. */
-  /** @type {(row: number, column: number) => void} */
+  /** Up and down choose a token, left and right the side. @type {(row: number, column: number) => void} */
   move(row, column) {
     if (column) this.isOfKey = column > 0;
-    this.view.moveCell(this.isOfKey ? 0 : row, this.isOfKey ? row : 0);
+    this.view.one.move(this.isOfKey ? 0 : row, this.isOfKey ? row : 0);
   }
 }
 

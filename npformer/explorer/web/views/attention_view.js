@@ -152,12 +152,4 @@ export class AttentionView {
     const index = (this.head * queries.length + t) * keys.length + s;
     this.explorer.follow(weights, index, this.quantity === "gradients" ? "backward" : "forward");
   }
-
-  /** @type {(row: number, column: number) => void} */
-  moveCell(row, column) {
-    const { queries, keys } = this.chosen,
-      [t, s] = this.cell;
-    this.cell = [(t + row + queries.length) % queries.length, (s + column + keys.length) % keys.length];
-    this.renderCell();
-  }
 }

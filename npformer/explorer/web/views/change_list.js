@@ -3,21 +3,23 @@
 import { button, element, replaceContent } from "../drawing/page_elements.js";
 import { sublayersOf } from "./attention_maps.js";
 import { numberText } from "../drawing/number_texts.js";
-import { t } from "../words/text.js";
+import { counted, t } from "../words/text.js";
 
 const MOST_LISTED = 4; // values of an array
 
 /** What a change says of its entries, by its kind. @type {Record<string, (list: any[]) => string>} */
 const TEXTS = {
   heads: (list) => t("head {list} off", { list: list.join(t(", ")) }),
-  masks: (list) => t("{count} cells of the mask set", { count: list.length }),
-  values: (list) =>
-    list.length > MOST_LISTED
-      ? t("taken from another sentence")
-      : list
-          .map(([index, value]) => t("entry {index} = {value}", { index, value: numberText(value) }))
-          .join(t(", ")),
-  dropout: (list) => t("{count} entries dropped", { count: list.length }),
+  masks: (list) =>
+    counted(list.length, t("{count} cell of the mask set"), t("{count} cells of the mask set")),
+  values: (list) => {
+    if (/** @type {any} */ (list).from) return t("taken from another sentence");
+    if (list.length > MOST_LISTED) return t("{count} entries set", { count: list.length });
+    return list
+      .map(([index, value]) => t("entry {index} = {value}", { index, value: numberText(value) }))
+      .join(t(", "));
+  },
+  dropout: (list) => counted(list.length, t("{count} entry dropped"), t("{count} entries dropped")),
 };
 
 export class ChangeList {
@@ -49,10 +51,11 @@ export class ChangeList {
           () => session.setActivation(session.config.activation),
         ),
       );
+    const removeAll = () => this.act(() => (session.edits = {}));
     replaceContent(
       this.root,
       items.length ? element("ul", {}, ...items) : element("p", { textContent: t("Nothing is changed.") }),
-      button(t("Remove all changes"), () => this.removeAll(), { disabled: !items.length }),
+      button(t("Remove all changes"), removeAll, { disabled: !items.length }),
     );
   }
 
@@ -62,26 +65,15 @@ export class ChangeList {
    * @param {() => void} remove
    */
   item(text, name, remove) {
-    const act = () => {
-      remove();
-      this.removed();
-    };
-    return element(
-      "li",
-      {},
-      text,
-      button(t("Remove"), act, { "aria-label": t("Remove the change of {name}", { name }) }),
-    );
+    const act = () => this.act(remove),
+      label = t("Remove the change of {name}", { name });
+    return element("li", {}, text, button(t("Remove"), act, { "aria-label": label }));
   }
 
-  /** Recompute, and move the focus from the button, which is gone, to the list. */
-  removed() {
+  /** Recompute, and move the focus from the button, which is gone, to the list. @param {() => void} remove */
+  act(remove) {
+    remove();
     this.explorer.recompute();
     this.root.focus({ preventScroll: true });
-  }
-
-  removeAll() {
-    this.explorer.session.edits = {};
-    this.removed();
   }
 }

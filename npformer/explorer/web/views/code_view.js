@@ -9,10 +9,7 @@ import { t } from "../words/text.js";
 /** The place of the forward line of an operation that is not the last. @type {Record<string, number>} */
 const FORWARD_LINES = { mean: 0, rrms: 1 };
 
-/**
- * Return the description of a step's lines.
- * @param {Explorer} explorer
- */
+/** Return the description of a step's lines. @param {Explorer} explorer */
 export function linesOf(explorer) {
   const lines = explorer.session.head.lines ?? {};
   return lines[explorer.moment.step.line] ?? lines.layer ?? { code: "", gradient: [] };

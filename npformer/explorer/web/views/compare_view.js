@@ -207,7 +207,7 @@ export class CompareView {
       patched: numberText(score + chosen.exact),
       estimate: numberText(chosen.firstOrder),
     };
-    const isTaken = Boolean(session.edits.values?.[chosen.path]);
+    const isTaken = Boolean(session.edits.values?.[chosen.path]?.from);
     replaceContent(
       byId("compare-chosen"),
       element("b", {}, `${chosen.row}${t(", ")}${chosen.column}${t(": ")}`),
@@ -220,8 +220,7 @@ export class CompareView {
     );
     byId("compare-take").textContent = isTaken ? t("Take it out again") : t("Put it into my sentence");
     byId("compare-take").onclick = () => (isTaken ? this.takeBack() : this.take(chosen));
-    const outcome = isTaken ? `${session.before.output} → ${session.output}` : this.told;
-    tell(byId("compare-outcome"), outcome);
+    tell(byId("compare-outcome"), isTaken ? `${session.before.output} → ${session.output}` : this.told);
   }
 
   /** Replace the activation by that of the other text. @type {(chosen: Named) => void} */
@@ -235,7 +234,7 @@ export class CompareView {
   takeBack() {
     const { session } = this.explorer,
       path = this.chosen?.path ?? "",
-      isTaken = Boolean(session.edits.values?.[path]);
+      isTaken = Boolean(session.edits.values?.[path]?.from);
     this.told = isTaken ? t("Taken out: your sentence has its own activation again.") : "";
     if (!isTaken) return;
     session.setEdits("values", path, null);

@@ -62,10 +62,14 @@ export function entryForm(explorer, id, action, act, proposal = () => chosenNumb
   /** @param {boolean} isAsked */
   const act0 = (isAsked) => {
     const entry = tell(),
-      number = Number(value.value.replace("−", "-").replace(",", "."));
-    if (typeof entry === "string" || (!isAsked && !form.dataset.eager)) return;
-    if (!Number.isFinite(number) || value.value.trim() === "")
-      told.textContent = t("Write a number as the value, such as 0.5.");
+      { eager } = form.dataset; // without a value that the reader writes
+    if (typeof entry === "string" || (!isAsked && !eager)) return;
+    const written = Number(value.value.trim().replace("−", "-").replace(",", ".") || NaN),
+      number = eager ? entry.step.data[entry.index] : written;
+    if (!Number.isFinite(number))
+      told.textContent = eager
+        ? t("This entry is −∞: nudging it changes nothing. Choose another.")
+        : t("Write a number as the value, such as 0.5.");
     else act(entry.step, entry.index, number);
   };
   form.addEventListener("submit", (/** @type {Event} */ event) => {

@@ -8,6 +8,7 @@ import { numberText, percent, visibleText } from "../drawing/number_texts.js";
 import { tokensOf } from "../state/axes.js";
 import { everyPrediction } from "../state/predictions.js";
 import { blockOf, blockTitle } from "../state/sentences.js";
+import { readingPlace } from "./overview_sentence.js";
 import { t } from "../words/text.js";
 
 const MOST_PARTS = 14;
@@ -17,10 +18,12 @@ export class LensView {
   constructor(explorer) {
     this.explorer = explorer;
     // the first token that is to be predicted: of a text with gaps, that of the first gap
-    this.position = Math.max(0, tokensOf(explorer.session, "predicted").findIndex(Boolean));
+    const first = Math.max(0, tokensOf(explorer.session, "predicted").findIndex(Boolean)),
+      [position, isTarget] = (explorer.memory.shared?.lens ?? "").split("."); // what an address says
+    this.position = /^\d+$/.test(position) ? Number(position) : first;
     /** @type {import("../state/predictions.js").Predictions} those that are shown */
     this.found = /** @type {any} */ (null);
-    this.isTarget = false; // whether the logit explained is that of the right token
+    this.isTarget = isTarget === "1"; // whether the logit explained is that of the right token
   }
 
   render() {
@@ -32,6 +35,7 @@ export class LensView {
       last = guesses[0].length - 1,
       palette = paletteOf("weight", currentTheme(), 0.45);
     this.position = Math.min(this.position, read.length - 1);
+    explorer.remember("lens", `${this.position}.${Number(this.isTarget)}`);
     /** @type {(guess: {best: number, p: number}, place: number, layer: number) => Node} */
     const cell = ({ best, p }, place, layer) => {
       const word = visibleText(words[best]),
@@ -108,11 +112,9 @@ export class LensView {
     return isTarget && right >= 0 ? right : found.predicted(position);
   }
 
-  /** Where the prediction is made: a model of gaps reads the whole text, and predicts the token itself. */
   get place() {
-    const { session } = this.explorer,
-      read = visibleText(tokensOf(session, "target")[this.position]);
-    return session.head.architecture === "bert" ? t("At “{read}”", { read }) : t("After “{read}”", { read });
+    const { session } = this.explorer;
+    return readingPlace(session, tokensOf(session, "target")[this.position]);
   }
 
   /**

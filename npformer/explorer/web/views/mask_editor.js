@@ -93,9 +93,15 @@ export class MaskEditor {
     this.change(queries.flatMap((_, t) => keys.map((__, s) => [t, s, isAllowed(t, s)])));
   }
 
-  /** @param {any[]} cells */
+  /** Change the cells that are not so in the model's own mask. @param {any[][]} cells */
   change(cells) {
-    this.explorer.session.setEdits("masks", this.sublayer().name, cells);
+    const { session } = this.explorer,
+      { name, keys } = this.sublayer();
+    session.setEdits("masks", name, null);
+    session.run();
+    const { allowed: own } = this;
+    const changed = cells.filter(([t, s, may]) => Number(may) !== own[t * keys.length + s]);
+    session.setEdits("masks", name, changed);
     this.explorer.recompute();
   }
 }

@@ -153,7 +153,7 @@ export class NeuronView {
 
   /** @type {(row: number, column: number) => void} */
   move(row, column) {
-    this.view.moveCell(column, row);
+    this.view.one.move(column, row);
   }
 
   enter() {

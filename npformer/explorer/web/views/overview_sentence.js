@@ -36,8 +36,17 @@ export function overviewSentence(explorer, blocks, name, token) {
   const row = rowOf(box.output, token),
     best = argmax(row),
     word = visibleText(axesOf(session, box.output)[1]?.labels?.[best] ?? best),
-    values = { read: visibleText(box.tokens[token]), word, p: percent(Math.exp(row[best])) };
-  return t("After “{read}”, the most probable token is “{word}”, with {p}.", values);
+    values = { place: readingPlace(session, box.tokens[token]), word, p: percent(Math.exp(row[best])) };
+  return t("{place}, the most probable token is “{word}”, with {p}.", values);
+}
+
+/**
+ * Say where a prediction is made: a model of gaps reads the whole text, and predicts the token itself.
+ * @type {(session: Session, token: string) => string}
+ */
+export function readingPlace({ head }, token) {
+  const read = visibleText(token);
+  return head.architecture === "bert" ? t("At “{read}”", { read }) : t("After “{read}”", { read });
 }
 
 /**

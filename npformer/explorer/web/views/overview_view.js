@@ -58,11 +58,12 @@ export class OverviewView {
   render() {
     if (!this.count) this.update();
     if (!this.flow.blocks.some(({ block }) => block === this.chosen)) this.chosen = "";
+    const play = { id: "play", className: "main" }; // the same button for the keyboard's focus
     replaceContent(
       this.controls,
       this.frame
-        ? button(t("Stop"), () => this.stop(), { className: "main" })
-        : button(t("Play"), () => (STILL.matches ? this.goOn(1) : this.play()), { className: "main" }),
+        ? button(t("Stop"), () => this.stop(), play)
+        : button(t("Play"), () => (STILL.matches ? this.goOn(1) : this.play()), play),
       button("‹", () => this.goOn(-1), { "aria-label": t("One block less") }),
       button("›", () => this.goOn(1), { "aria-label": t("One block more") }),
       choice(t("speed"), SPEEDS, this.speed, (speed) => {
@@ -190,12 +191,9 @@ export class OverviewView {
 
   /** @param {number} by   blocks */
   goOn(by) {
-    cancelAnimationFrame(this.frame);
-    this.frame = 0;
     const now = this.stage === Infinity ? (by > 0 ? 0 : this.count) : this.stage;
     this.stage = Math.max(0, by > 0 ? Math.floor(now) + 1 : Math.ceil(now) - 1);
-    if (this.stage >= this.count) this.stage = Infinity;
-    this.render();
+    this.stop();
   }
 
   /** @type {(x: number, y: number, kind: string) => void} */
@@ -225,7 +223,7 @@ export class OverviewView {
    */
   pin({ output, tokens }, token) {
     const { explorer } = this,
-      side = sideOf(output.path);
+      side = sideOf(output.path).replace("predicted", "target"); // of a prediction, the token that is read
     explorer.isPinned = false;
     explorer.goTo(output.path);
     Object.assign(explorer, { carried: { [side]: token }, isPinned: true });

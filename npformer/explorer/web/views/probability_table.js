@@ -58,12 +58,11 @@ function probabilityTable({ session }, before, now, shown) {
     words = session.head.target_words ?? [];
   const read = tokensOf(session, "target"),
     isSame = before.probabilities.length === now.probabilities.length;
-  const pairs = targets.map((target, t) =>
-    [now, before].map(({ probabilities, width }) => probabilities[t * width + target]),
-  );
   const rows = targets.map((target, t) => {
-    const after = pairs[t][0] ?? NaN, // the last token of a text has no right one after it
-      old = isSame ? (pairs[t][1] ?? NaN) : NaN;
+    // the last token of a text has no right one after it
+    const [after, old] = [now, isSame ? before : null].map(
+      (one) => one?.probabilities[t * one.width + target] ?? NaN,
+    );
     const best = argmax(now.probabilities.subarray(t * now.width, (t + 1) * now.width));
     return [
       read[t],

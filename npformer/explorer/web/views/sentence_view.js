@@ -13,10 +13,14 @@ const DIRECTIONS = /** @type {["forward" | "backward", string][]} */ ([
   ["backward", t("backward")],
 ]);
 
+const LETTER = "[\\p{L}\\p{N}\\p{M}]";
+const EDGE = `(?:(?<!${LETTER})|(?!${LETTER}))`; // of a token: no letters on both sides
+
 export class SentenceView {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
+    this.filled = /** @type {any} */ (null); // the texts in the form
     this.isTargetEdited = false; // whether the reader has typed a translation since the last computation
     byId("target-input").addEventListener("input", () => {
       this.isTargetEdited = true;
@@ -46,7 +50,6 @@ export class SentenceView {
     saved.hidden = sentences.length < 2;
     saved.addEventListener("change", () => this.submit(() => chooseSentence(session, saved.selectedIndex)));
     if (session.task) this.name(session.task.words);
-    this.fill();
   }
 
   /**
@@ -75,10 +78,12 @@ export class SentenceView {
       : null;
   }
 
-  /** Write the present texts into the form. */
+  /** Write the present texts into the form, once after each change of them. */
   fill() {
-    this.isTargetEdited = false;
     const { task, texts } = this.explorer.session;
+    if (texts === this.filled) return;
+    this.filled = texts;
+    this.isTargetEdited = false;
     if (task) byId("source-input").value = task.shown(texts.source);
     byId("target-input").value = texts.target ?? "";
   }
@@ -101,7 +106,6 @@ export class SentenceView {
       explorer.refresh();
       explorer.carry();
       explorer.chooseLargest();
-      this.fill();
       this.tell(task?.about("source", session.texts.source) ?? null);
       explorer.changed();
     } catch (error) {
@@ -125,9 +129,10 @@ export class SentenceView {
 
   /** @type {(word: string, other: string) => void} */
   replaceWord(word, other) {
+    const escaped = word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&").replaceAll("'", "['’ʼ]");
     for (const id of ["source-input", "target-input"]) {
       const input = byId(id);
-      input.value = input.value.replace(new RegExp(word.replace(/[^\p{L}\p{N}]/gu, "\\$&"), "giu"), other);
+      input.value = input.value.replace(new RegExp(EDGE + escaped + EDGE, "giu"), () => other);
     }
     byId("source-input").focus();
     byId("message").textContent = other
@@ -139,6 +144,7 @@ export class SentenceView {
     const { explorer } = this,
       { session, direction } = explorer,
       changes = session.countEdits();
+    this.fill();
     const shown = (/** @type {string} */ text) => session.task?.shown(text) ?? text;
     byId("source-text").textContent = shown(session.texts.source);
     byId("target-text").textContent = session.isLive ? shown(session.output) : session.texts.target;

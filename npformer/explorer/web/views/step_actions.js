@@ -50,10 +50,7 @@ function saveArrays(explorer) {
   saveFile(step.path, "json", new Blob([JSON.stringify(data)], { type: "application/json" }));
 }
 
-/**
- * Return numbers that JSON can hold: infinities become text.
- * @param {Float64Array} numbers
- */
+/** Return numbers that JSON can hold: infinities become text. @param {Float64Array} numbers */
 function numbersForJson(numbers) {
   return Array.from(numbers, (x) => (Number.isFinite(x) ? x : String(x)));
 }

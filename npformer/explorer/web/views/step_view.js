@@ -187,14 +187,10 @@ export class StepView {
     this.renderUnfolded();
   }
 
-  /** What takes part in the chosen number. */
-  get parts() {
-    return this.explanation ? partsOf(this.explanation) : { values: new Map(), gradients: new Map() };
-  }
-
   /** @type {import("../drawing/surfaces.js").Drawing} */
   drawGrids(surface, theme) {
-    const { parts, layout, explorer } = this;
+    const { explanation, layout, explorer } = this,
+      parts = explanation ? partsOf(explanation) : { values: new Map(), gradients: new Map() };
     for (const placed of layout.placed) drawGrid(surface, theme, placed, parts, explorer.index);
   }
 

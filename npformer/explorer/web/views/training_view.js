@@ -9,7 +9,7 @@ import { numberText } from "../drawing/number_texts.js";
 import { placeText, vocabularyAxis } from "../state/axes.js";
 import { exchangedWords, sentenceField } from "./sentence_field.js";
 import { ReaderError } from "../state/reader_error.js";
-import { t } from "../words/text.js";
+import { counted, t } from "../words/text.js";
 
 /** @typedef {import("../engine/optimizers.js").Parameters} Parameters */
 
@@ -30,8 +30,7 @@ export class TrainingView {
     this.optimizer = "gradient descent";
     this.isTraining = false; // whether Train goes on
     this.source = ""; // the text for which a translation was proposed
-    /** @type {any} the training step whose moves are listed */
-    this.listed = null;
+    this.listed = 0; // the number of training steps whose moves are listed
     const { task, ids } = explorer.session;
     this.rate = byId("teach-rate");
     this.rate.value = task?.rate;
@@ -53,7 +52,7 @@ export class TrainingView {
     const { explorer } = this,
       { session } = explorer;
     explorer.mark("loss");
-    const last = session.past[session.past.length - 1];
+    const before = session.log.length ? session.origin : null;
     replaceContent(
       byId("teach-optimizer"),
       choice(t("optimizer"), OPTIMIZERS, this.optimizer, (name) => this.chooseOptimizer(name)),
@@ -66,10 +65,9 @@ export class TrainingView {
       this.goal.dispatchEvent(new Event("input"));
     }
     this.tellExchanged();
-    const result = last ? comparison(explorer, (session.origin ?? last).summary, withBar) : "";
-    replaceContent(byId("teach-result"), result);
-    if (last !== this.listed) this.renderMoved(last && session.origin.parameters);
-    this.listed = last;
+    replaceContent(byId("teach-result"), before ? comparison(explorer, before.summary, withBar) : "");
+    if (session.log.length !== this.listed) this.renderMoved(before?.parameters);
+    this.listed = session.log.length;
   }
 
   /** Say which words of the model's translation the reader exchanges for others, or does not find there. */
@@ -116,12 +114,13 @@ export class TrainingView {
       session.generate();
       count++;
       this.isTraining &&= count < MOST_STEPS && session.output !== wanted && explorer.view === "training";
-      const values = { count, most: MOST_STEPS, rate: TRAIN_RATE, output: session.output };
+      const steps = counted(count, t("{count} step"), t("{count} steps")),
+        values = { count, steps, most: MOST_STEPS, rate: TRAIN_RATE, output: session.output };
       const told = this.isTraining
         ? t("Step {count} of {most} at most, of Adam with learning rate {rate}: “{output}”.", values)
         : session.output === wanted
-          ? t("Learned after {count} steps: the model now writes “{output}”.", values)
-          : t("After {count} steps, the model still writes “{output}”: press Train to go on.", values);
+          ? t("Learned after {steps}: the model now writes “{output}”.", values)
+          : t("After {steps}, the model still writes “{output}”: press Train to go on.", values);
       tell(byId("teach-told"), told);
       explorer.renew();
       await new Promise((resolve) => setTimeout(resolve, count < 10 ? PAUSE : 0));
@@ -135,7 +134,6 @@ export class TrainingView {
     const { explorer } = this;
     this.isTraining = false;
     explorer.session.forget();
-    explorer.memory.moved = null;
     this.afterChange();
     const told = t(
       "Forgotten: the weights are those of the beginning, and the model writes “{output}” again.",
@@ -184,6 +182,7 @@ export class TrainingView {
    */
   renderMoved(before) {
     byId("teach-moved").replaceChildren();
+    this.explorer.memory.moved = null;
     if (!before) return;
     const now = /** @type {any} */ (this.explorer.session.model).parameters;
     const moved = largestMoves(before, now);

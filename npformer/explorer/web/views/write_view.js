@@ -52,17 +52,18 @@ export class WriteView {
       ),
       writer.isDone ? "" : element("span", { className: "next" }, t("… which token is next?")),
     );
-    const { isDone } = writer;
     replaceContent(
       byId("write-buttons"),
       button(t("Draw the next token at random"), () => this.act(() => writer.draw()), {
         className: "main",
-        disabled: isDone,
+        disabled: writer.isDone,
         title: t("Space"),
       }),
-      button(t("Write to the end"), () => this.act(() => writer.drawAll()), { disabled: isDone }),
+      button(t("Write to the end"), () => this.act(() => writer.drawAll()), { disabled: writer.isDone }),
       button(t("Begin again"), () => this.act(() => writer.restart())),
-      button(t("Show this text in the model"), () => this.use(), { disabled: !writer.tokens.length }),
+      button(t("Show this text in the model"), () => this.use(), {
+        disabled: writer.tokens.length < writer.writing.least,
+      }),
     );
     this.renderBars();
   }
@@ -74,8 +75,8 @@ export class WriteView {
       { target_words: words } = this.explorer.session.head;
     const order = [...p.keys()].sort((a, b) => p[b] - p[a] || logits[b] - logits[a]), // the cut ones last
       best = writer.isDone ? [] : order.slice(0, BARS);
-    const bars = best.map((id) => {
-      const properties = { className: "next-token", disabled: p[id] === 0 },
+    const bars = best.map((id, rank) => {
+      const properties = { id: `next-token-${rank}`, className: "next-token", disabled: p[id] === 0 },
         made = button("", () => this.act(() => writer.take(id)), properties);
       const bar = element("i", { className: "positive", styles: { height: `${100 * p[id]}%` } }),
         texts = [element("b", {}, visibleText(words[id])), " ", element("small", {}, percent(p[id]))];
