@@ -331,14 +331,14 @@ class TextAttention(AttentionMaps):
         text: The text that the model reads.
         pieces: The T tokens of the text, special tokens included.
         weights: A dict with one entry, "self": the weights, of shape (L, H, T, T).
-        allowed: The causal masks of the layers of a GPT, (L, T, T), and None for a Bert.
+        masks: The causal masks of the layers of a GPT, (L, T, T), and None for a Bert.
         cache: The cache of the forward pass, which ends before the output layer.
     """
 
     text: str
     pieces: list[str]
     weights: dict[str, Array]
-    allowed: Array | None = field(repr=False)
+    masks: Array | None = field(repr=False)
     cache: GPTCache | EncoderModelCache = field(repr=False)
 
     def tokens(self, kind: str = "self") -> tuple[list[str], list[str]]:
@@ -353,9 +353,14 @@ class TextAttention(AttentionMaps):
             kind, layer: As in the base class.
         """
         self._require_head(kind, layer)
-        if self.allowed is None:
+        if self.masks is None:
             return None
-        return np.any(self.allowed, axis=0) if layer is None else np.asarray(self.allowed[layer])
+        return np.any(self.masks, axis=0) if layer is None else np.asarray(self.masks[layer])
+
+    @property
+    def allowed(self) -> Array | None:
+        """The mask without a layer, (T, T): True where a query may attend in any layer."""
+        return self.mask()
 
     def __repr__(self) -> str:
         return f"<attention for {self.text!r}: self {self.weights['self'].shape}>"
@@ -401,7 +406,7 @@ def attention_of_text(model: GPT | Bert, text: str, encoding: Encoding) -> TextA
         text=text,
         pieces=encoding.pieces,
         weights=_of_one_sentence(cache),
-        allowed=_masks_of(model, len(encoding.ids)),
+        masks=_masks_of(model, len(encoding.ids)),
         cache=cache,
     )
 

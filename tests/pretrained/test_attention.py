@@ -42,7 +42,7 @@ def test_the_measure_is_that_of_a_computation_row_by_row(rng, by_distance, causa
 
 def of_pieces(pieces, weights):
     """Return the attention of a text, with weights (L, H, T, T)."""
-    return TextAttention(text="", pieces=pieces, weights={"self": weights}, allowed=None, cache=None)
+    return TextAttention(text="", pieces=pieces, weights={"self": weights}, masks=None, cache=None)
 
 
 def test_the_most_informative_head_of_all_of_a_layer_and_of_a_number(rng):
