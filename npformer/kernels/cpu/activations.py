@@ -66,7 +66,7 @@ def gelu(x: Array) -> tuple[Array, GeluCache | tuple[Array, Array]]:
     Returns:
         y, of the shape of x, and the cache.
     """
-    if x.dtype != np.float32 or x.ndim == 0:
+    if x.dtype != np.float32:
         return plain.gelu(x)
     y, slope = np.empty(x.shape, x.dtype), np.empty(x.shape, x.dtype)
     with np.errstate(over="ignore"):  # x¹³ overflows to infinity, where tanh is 1
@@ -80,7 +80,7 @@ def gelu_backward(dy: Array, cache: GeluCache) -> Array:
     return dy * cache.slope
 
 
-def gelu_tanh(x: Array) -> tuple[Array, GeluTanhCache | tuple[Array, Array]]:
+def gelu_tanh(x: Array) -> tuple[Array, GeluTanhCache]:
     """Compute y = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x³))) / 2, as npformer.functional.gelu_tanh does.
 
     Args:
@@ -89,8 +89,6 @@ def gelu_tanh(x: Array) -> tuple[Array, GeluTanhCache | tuple[Array, Array]]:
     Returns:
         y, of the shape of x, and the cache.
     """
-    if x.ndim == 0:
-        return plain.gelu_tanh(x)
     y, slope = np.empty(x.shape, x.dtype), np.empty(x.shape, x.dtype)
     _for_blocks(_gelu_tanh_and_slope, x, y, slope)
     return y, GeluTanhCache(slope)
@@ -111,7 +109,7 @@ def swiglu(gate: Array, value: Array) -> tuple[Array, SwigluCache | GatedCache]:
     Returns:
         y, of shape (..., F), and the cache.
     """
-    if gate.shape != value.shape or gate.ndim == 0:
+    if gate.shape != value.shape:
         return gated.swiglu(gate, value)
     y, activated, slope = (np.empty(gate.shape, gate.dtype) for _ in range(3))
     _for_blocks(_swiglu_and_slope, gate, value, y, activated, slope)
