@@ -134,10 +134,10 @@ def generator_of(seed: int) -> Generator:
         seed: A whole number of 0 or more.
 
     Raises:
-        UserError: If it is none.
+        UserError: If the seed is not a whole number of 0 or more.
     """
-    seed = require_index("seed", seed)
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=STREAM)))
+    sequence = np.random.SeedSequence(require_index("seed", seed), spawn_key=STREAM)
+    return np.random.Generator(np.random.Philox(sequence))
 
 
 @dataclass

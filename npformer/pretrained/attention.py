@@ -443,7 +443,7 @@ def forward_pass(
     config, target = model.config, translator.target_tokenizer
     if translation is None:
         # an untrained model may never predict the end symbol
-        begin = translator._beginnings(search.get("begin"), 1)
+        begin = translator.beginnings(search.get("begin"), 1)
         longest = min(config.max_length - 1, 2 * len(source.ids) + 5 + len(begin[0]))
         search = {"max_length": longest} | search | {"begin": begin}
         (ids,) = translate_ids(model, [source.ids], **search)

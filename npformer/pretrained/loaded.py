@@ -253,7 +253,7 @@ class Translator(Inside):
         """Yield the translations of the next sentences, given as texts and as ids: texts or Translations."""
         require_choice("form", form, ("raw", "tokenised"))
         require_settings(search, ("n_best", "form"))
-        search = self.search_settings() | {"begin": self._beginnings(begin, len(texts))} | search
+        search = self.search_settings() | {"begin": self.beginnings(begin, len(texts))} | search
         done = 0
         for part in search_in_parts(self.model, sources, 1 if n_best is None else n_best, **search):
             if n_best is None:
@@ -270,7 +270,7 @@ class Translator(Inside):
         text_of = partial(self.text_of, form=form)
         return describe(self.model, sources, found, self.target_tokenizer.piece, text_of)
 
-    def _beginnings(self, begin: str | Sequence[str] | None, count: int) -> list[list[int]]:
+    def beginnings(self, begin: str | Sequence[str] | None, count: int) -> list[list[int]]:
         """Return the ids of the text with which the translation of each sentence begins.
 
         Raises:

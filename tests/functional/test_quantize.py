@@ -27,6 +27,7 @@ def test_the_error_of_a_quantized_weight_is_half_a_scale_and_one_column_does_not
     ("weight", "settings", "says"),
     [
         (np.ones((2, 2)), {"bits": 9}, "from 2 to 8"),
+        (np.ones((2, 2)), {"bits": 4.0}, "whole number"),
         (np.ones((2, 2)), {"bits": 4, "per": "row"}, "choose one of tensor, channel"),
         (np.full((2, 2), np.nan), {"bits": 4}, "matrix of finite numbers"),
         (np.ones(2), {"bits": 4}, "matrix of finite numbers"),

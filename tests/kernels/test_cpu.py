@@ -12,6 +12,7 @@ from npformer.functional.masks import causal_mask
 from npformer.kernels import cpu, plain_pairs
 from npformer.kernels.cpu.block_attention import BlockAttentionCache
 from npformer.kernels.cpu.blocks import blocks
+from npformer.kernels.cpu.long_attention import long_attention
 from npformer.kernels.shared import draw_dropout_mask
 
 
@@ -304,8 +305,10 @@ def test_a_wrong_mask_is_refused(length, p, mask, sentence):
 
 @pytest.mark.parametrize(("p", "rng"), [(1.0, rng(0)), (-0.5, rng(0)), (0.5, None)])
 def test_a_dropout_mask_needs_a_probability_and_a_generator(p, rng):
-    with pytest.raises(UserError, match=r"dropout probability|needs a generator"):
-        draw_dropout_mask(np.zeros(3), p, rng)
+    q = np.zeros((1, 1, 2, 2))
+    for draw in (lambda: draw_dropout_mask(q, p, rng), lambda: long_attention(q, q, q, None, 1.0, p, rng)):
+        with pytest.raises(UserError, match=r"dropout probability|needs a generator"):
+            draw()
 
 
 @pytest.mark.parametrize("length", [6, 70])

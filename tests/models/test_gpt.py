@@ -260,6 +260,13 @@ def test_a_token_sees_nothing_before_the_window_of_a_local_layer(layer, sees_it)
     assert (np.abs(a - b).max() > 1e-6) == sees_it
 
 
+@pytest.mark.parametrize("config", [GPTConfig, Gemma2Config])
+def test_dropout_acts_on_attention_weights(config):
+    model = build(config(**SIZES, dropout=0.5))
+    _, cache = model.forward(IDS, train=True, rng=np.random.default_rng(0))
+    assert all(layer.self_attention.attention.dropout_mask is not None for layer in cache.layers)
+
+
 def test_a_gemma_has_qk_norm_or_a_cap():
     with pytest.raises(UserError, match="qk_norm and score_cap are both given"):
         Gemma2Config(**SIZES, qk_norm=True, score_cap=5.0)

@@ -49,6 +49,7 @@ def test_the_initial_matrices_keep_the_size_of_their_input_and_differ_from_layer
     adapted, _ = add_lora(GPT(CONFIG), 2)
     firsts = [part.a.value[0, 0] for part in adapted.modules() if isinstance(part, LoRALinear)]
     assert len(set(firsts)) == len(firsts) == 10
+    assert {part.scale for part in adapted.modules() if isinstance(part, LoRALinear)} == {1.0}
 
 
 def test_a_layer_that_was_flattened_learns_too():

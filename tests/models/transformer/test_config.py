@@ -107,6 +107,12 @@ def test_default_widths_are_derived_from_others():
     assert (config.head_key, config.head_value, config.input_dropout) == (4, 3, 0.0)
 
 
+@pytest.mark.parametrize("query", ["none", "after", "before"])
+def test_masked_queries_are_set_to_0_afterwards_unless_they_are_masked_before(query):
+    masking = tiny_config(query_masking=query, mask_fill=-1e9).masking
+    assert masking.query == ("before" if query == "before" else "after")
+
+
 CHANGES = [
     {"norm": "pre"},
     {"norm_eps": 0.1},

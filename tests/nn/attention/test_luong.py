@@ -75,6 +75,18 @@ def test_local_monotonic_by_loops(start):
     assert cache.positions.tolist() == [[start, start + 1, start + 2, start + 3]] * 2
 
 
+def test_local_predictive_by_loops():
+    """The window has a Gaussian around p, whose deviation is half the reach."""
+    _, cache = make_layer("local-p").forward(H, MEMORY, WORDS)
+
+    def expected(b, t, score, n):
+        p = cache.positions[b, t]
+        inside, gaussian = lambda s: abs(s - p) <= 2, lambda s: math.exp(-((s - p) ** 2) / 2)
+        return expected_row(H[b, t], MEMORY[b], n, score, inside, gaussian)
+
+    check_rows(make_layer("local-p"), expected)
+
+
 # Special cases in which two of them agree.
 
 
