@@ -59,7 +59,7 @@ def test_one_example_of_a_batch():
         ((), "weights is empty"),
         ((uniform(2, 3, 4), None), r"weights\[1\] is None"),
         ((uniform(2, 3, 4), 5), r"weights\[1\] is a int: give an array for each layer"),
-        (((uniform(2, 3, 4),), (uniform(2, 3, 4),)), "weights is nested, as generate"),
+        (((uniform(2, 3, 4),), (uniform(1, 2, 3, 4),)), "weights is nested, as generate"),
         ({"attentions": uniform(2, 3, 4), "x": 1}, "weights is a dict with 'attentions': give one entry"),
         ({"x": 5}, "weights is a dict with 'x'"),
         (((uniform(2, 3, 4),), ()), "its steps have different numbers of layers"),

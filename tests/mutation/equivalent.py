@@ -142,6 +142,41 @@ EQUIVALENT = (
         "parameter.stored, parameter.is_zero = None, False",
         "the gradient that is then allocated is 0, and adding to it gives what writing gives",
     ),
+    Equivalent(
+        "kernels/cpu/attention.py",
+        "attention",
+        "p == 0 and (n_queries > QUERIES or is_long) and _is_shared(mask)",
+        "p == 0 and ((n_queries >= QUERIES) or is_long) and _is_shared(mask)",
+        "block by block or at once, the attention of so many queries is the same",
+    ),
+    Equivalent(
+        "kernels/cpu/attention.py",
+        "softmax_in_place",
+        "is_safe = ((peak < SAFE) & (lowest > -SAFE)) | np.isneginf(peak)",
+        "is_safe = ((peak < SAFE) & ((lowest >= -SAFE))) | np.isneginf(peak)",
+        "the exponential of -SAFE itself is far from underflow as well",
+    ),
+    Equivalent(
+        "kernels/cpu/long_attention.py",
+        "long_attention",
+        "seed = None if p == 0 or rng is None else int(rng.integers(1 << 62))",
+        "seed = None if p == 0 or rng is None else int(rng.integers(2 << 62))",
+        "a number of 63 bits is as good a seed as one of 62",
+    ),
+    Equivalent(
+        "kernels/gpu/norm.py",
+        "_backward",
+        "along = row_gradient(drows, gain, xhat, part)[:, None]",
+        "along = row_gradient(gain, drows, xhat, part)[:, None]",
+        "row_gradient multiplies the two",
+    ),
+    Equivalent(
+        "models/universal.py",
+        "Universal.__init__",
+        "self.times = FixedPositions(config.n_layers + 1, config.d_model, **layout)",
+        "self.times = FixedPositions(config.n_layers + 2, config.d_model, **layout)",
+        "the further row of the table is never read",
+    ),
     *(
         Equivalent(
             file,
