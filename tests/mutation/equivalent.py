@@ -177,6 +177,20 @@ EQUIVALENT = (
         "self.times = FixedPositions(config.n_layers + 2, config.d_model, **layout)",
         "the further row of the table is never read",
     ),
+    Equivalent(
+        "nn/checks.py",
+        "check_floats",
+        '(isinstance(x, np.ndarray) or is_array(x)) and x.dtype.kind in "fc" and _fits(x.shape, shape)',
+        '((isinstance(x, np.ndarray) and is_array(x))) and x.dtype.kind in "fc" and _fits(x.shape, shape)',
+        "an array of CuPy passes the checks below, which this condition only spares NumPy's arrays",
+    ),
+    Equivalent(
+        "models/bert.py",
+        "Bert.__init__",
+        "self.encoder = Encoder(config.encoder, rng=rng, dtype=dtype)",
+        "self.encoder = Encoder(config.encoder, dtype=dtype)",
+        "the model draws all weights once more, as BERT does, or reads them from a file",
+    ),
     *(
         Equivalent(
             file,
