@@ -21,6 +21,11 @@ def test_marian_puts_the_sines_of_the_paper_before_its_cosines_in_float32():
     np.testing.assert_array_equal(marian[:, 4:], paper[:, 1::2].astype(np.float32))
 
 
+def test_tensor2tensor_reaches_the_wavelength_10000_at_the_last_of_its_sines():
+    angle = 299 / 10000 ** (np.arange(4) / 3)
+    np.testing.assert_allclose(sinusoids(300, 8, "halves")[299], [*np.sin(angle), *np.cos(angle)], rtol=1e-12)
+
+
 @pytest.mark.parametrize("layout", ["interleaved", "halves", "marian"])
 def test_pairs_refuse_an_odd_width(layout):
     with pytest.raises(UserError, match="sinusoids come in pairs, so d_model must be even, and it is 5"):

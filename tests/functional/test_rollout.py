@@ -37,6 +37,10 @@ def test_attention_to_the_token_before():
     assert last.tolist() == [0, 0, 1 / 8, 3 / 8, 3 / 8, 1 / 8]
 
 
+def test_a_fully_masked_query_keeps_its_own_token():
+    assert attention_rollout([[[[0, 0], [0.5, 0.5]]]])[0].tolist() == [[1, 0], [0.25, 0.75]]
+
+
 @pytest.mark.torch
 def test_half_precision_is_summed_in_float64():
     torch = pytest.importorskip("torch")

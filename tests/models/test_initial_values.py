@@ -88,6 +88,9 @@ MODELS = {
     "Transformer, fused projections": of_kind(Transformer, fused_projections=True),
     "Transformer, relative positions": of_kind(Transformer, positions="relative"),
     "Bert": of_config(BertConfig(vocab_size=9, d_model=6, n_heads=3, n_layers=2, max_length=8)),
+    "Bert, RoBERTa's positions": of_config(
+        BertConfig(vocab_size=9, d_model=6, n_heads=3, n_layers=1, max_length=8, first_position=2)
+    ),
     "GPT": of_config(GPTConfig(**GPT_SIZES)),
     "GPT, Llama": of_config(GPTConfig(**GPT_SIZES, **LLAMA)),
     "Qwen3": of_config(Qwen3Config(**GPT_SIZES)),
@@ -233,6 +236,7 @@ def test_a_t5_has_no_biases_but_those_of_the_distances_and_may_scale_its_output(
     config = T5Config(**SIZES | {"tied": "all", "target_vocab": 11}, n_buckets=64, max_distance=50)
     model = build(config, rng=np.random.default_rng(0), dtype=np.float64)
     assert not [name for name, _ in model.named_parameters() if name.endswith("bias")]
+    assert BucketedAttention(6, 2).buckets["both_sides"]
     for stack, both_sides in ((model.encoder, True), (model.decoder, False)):
         attention = stack.layers[0].self_attention
         assert attention.buckets == {"n_buckets": 64, "max_distance": 50, "both_sides": both_sides}

@@ -75,7 +75,7 @@ def test_a_training_step_adds_the_balance_of_every_layer():
     ("settings", "message"),
     [
         ({"top_k": 4}, "top_k is 4 and n_experts is 3: choose at most all experts"),
-        ({"n_experts": 0}, "n_experts is 0"),
+        ({"n_experts": 0}, "^n_experts is 0: it must be"),
         ({"d_expert": 0}, "d_expert is 0"),
         ({"balance_weight": -1}, "balance_weight is -1: it must be a number, 0 or more"),
     ],

@@ -54,15 +54,39 @@ def test_layers_that_are_named_in_a_list_are_stored_in_a_tuple(kind):
         assert getattr(small(kind, **{name: [0]}), name) == (0,)
 
 
-def test_a_vit_checks_the_settings_that_it_shares_with_a_bert():
+@pytest.mark.parametrize(
+    ("kind", "settings", "sentence"),
+    [
+        ("gemma2", {"local_window": 0}, "local_window is 0: it must be a whole number, 1 or more"),
+        ("gemma2", {"scale_width": 0}, "scale_width is 0: it must be a whole number, 1 or more"),
+        ("gpt_neox", {"rotary_share": 0.2}, "rotary_share is 0.2: it rotates 0 of 4 columns"),
+        ("gpt_neox", {"rotary_share": 0.75}, "rotary_share is 0.75: it rotates 3 of 4 columns"),
+        ("gpt_neox", {"rotary_share": 1.25}, "rotary_share is 1.25: "),
+        ("deepseek", {"d_rotary": 3}, "d_rotary is 3, and pairs of numbers are rotated: make it even"),
+        ("deepseek", {"n_kv_heads": 1}, "n_kv_heads is 1: latent attention has none, leave it out"),
+        ("deepseek", {"qkv_bias": True}, "qkv_bias is True: latent attention has none, leave it out"),
+        ("universal", {"decoder_layers": 1}, "repeats one layer in each stack: leave out decoder_layers"),
+        ("t5", {"positions": "learned"}, "positions is 'learned', and every T5 has 'none': leave it out"),
+    ],
+)
+def test_impossible_settings(kind, settings, sentence):
+    with pytest.raises(UserError, match=sentence):
+        small(kind, **settings)
+
+
+def test_a_vit_checks_the_settings_that_it_shares_with_a_bert_and_its_images():
+    config = ViTConfig(image_size=(4, 6), patch_size=(2, 3), d_model=8, n_layers=1, n_heads=2, d_ff=9)
     with pytest.raises(UserError, match="d_model 8 is not divisible by n_heads 3"):
-        ViTConfig(image_size=(4, 6), patch_size=(2, 3), d_model=8, n_heads=3)
-
-
-@pytest.mark.parametrize("name", ["local_window", "scale_width"])
-def test_the_counts_of_a_gemma_2(name):
-    with pytest.raises(UserError, match=f"{name} is 0: it must be a whole number, 1 or more"):
-        small("gemma2", **{name: 0})
+        config.replace(n_heads=3)
+    with pytest.raises(
+        UserError, match=r"images of \(4, 6\) pixels cannot be cut into patches of \(3, 3\): "
+    ):
+        config.replace(patch_size=(3, 3))
+    model = build(config)
+    with pytest.raises(
+        UserError, match=r"images have the shape \(1, 3, 6, 4\), and the model reads \(B, 3, 4"
+    ):
+        model.forward(np.zeros((1, 3, 6, 4), np.float32))
 
 
 @every_kind
