@@ -54,6 +54,7 @@ def test_both_computations_give_the_same(settings, given):
     for f, f_backward in PAIRS.values():
         y, cache = f(Q, K, V, *positions, **settings, rng=np.random.default_rng(3))
         outcomes.append([y, cache.weights, *f_backward(np.cos(y), cache)])
+    assert cache.mask is settings.get("mask")
     if not settings.keys() & {"p", "mask"}:
         np.testing.assert_allclose(F.softmax(cache.scores)[0], cache.weights, rtol=1e-11)
     for plain, ours in zip(*outcomes, strict=True):

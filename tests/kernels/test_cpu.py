@@ -311,6 +311,13 @@ def test_a_dropout_mask_needs_a_probability_and_a_generator(p, rng):
             draw()
 
 
+def test_the_dropout_mask_of_a_long_attention_is_that_of_its_blocks():
+    q, k, v = normal(2, 2, 70, 3), normal(2, 2, 90, 3, seed=1), normal(2, 2, 90, 3, seed=2)
+    y, cache = long_attention(q, k, v, None, 0.5, 0.4, rng(0))
+    np.testing.assert_allclose((cache.weights * cache.dropout_mask) @ v, y, rtol=1e-10, atol=1e-12)
+    assert set(np.unique(cache.dropout_mask)) == {0, 1 / 0.6}
+
+
 @pytest.mark.parametrize("length", [6, 70])
 @pytest.mark.parametrize("border", [-60.0, 60.0])
 def test_a_score_at_the_border_of_the_safe_range_is_treated_alike_beside_huge_ones(length, border):

@@ -25,7 +25,10 @@ def test_a_straight_through_layer():
     context, cache = hard.forward(QUERIES, MEMORY, WORDS, train=True, rng=np.random.default_rng(0))
     dcontext = rng.standard_normal(context.shape)
     dqueries, _ = hard.backward(dcontext, cache)
-    expected, _ = soft.backward(dcontext, soft.forward(QUERIES, MEMORY, WORDS)[1])
+    np.testing.assert_array_equal(context, cache.sample @ MEMORY)
+    _, soft_cache = soft.forward(QUERIES, MEMORY, WORDS)
+    np.testing.assert_array_equal(cache.weights, soft_cache.weights)
+    expected, _ = soft.backward(dcontext, soft_cache)
     np.testing.assert_allclose(dqueries, expected, rtol=1e-12)
     np.testing.assert_allclose(hard.similarity.weight.grad, soft.similarity.weight.grad, rtol=1e-12)
     with pytest.raises(UserError, match="leave them out"):
