@@ -40,7 +40,7 @@ class BartConfig(TransformerConfig):
 
     named: ClassVar[Registry[dict[str, Any]]] = registry("preset of BART", {})
     starts_with_end: ClassVar[bool] = True
-    fixed: ClassVar[Sequence[str]] = ("positions",)
+    fixed: ClassVar[Sequence[str]] = ("positions", "zero_padding")
 
     activation: str = "gelu"
     positions: str = "learned"

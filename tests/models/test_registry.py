@@ -40,6 +40,25 @@ def test_every_flag_must_be_true_or_false(kind):
             KINDS[kind]().replace(**{name: 1})
 
 
+@all_but_bert
+def test_every_flag_changes_the_parameters_or_the_output_or_is_refused(kind):
+    def outcome(config):
+        model = build(config, rng=np.random.default_rng(0), dtype=np.float64)
+        ids = [np.array([[1, 2, 3, 0]])] * (2 if hasattr(config, "source_vocab") else 1)
+        return [(name, part.shape) for name, part in model.named_parameters()], model.forward(*ids)[0]
+
+    config = small(kind)
+    shapes, logits = outcome(config)
+    for name in settings_of(kind, lambda field: field.type in (bool, "bool")):
+        change = {name: not getattr(config, name)}
+        if name in getattr(config, "fixed", ()):
+            with pytest.raises(UserError, match=f"{name} is .*: leave it out"):
+                config.replace(**change)
+        else:
+            others, y = outcome(config.replace(**change))
+            assert shapes != others or not np.array_equal(y, logits), name
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if hasattr(KINDS[kind], "norm_eps")])
 def test_every_norm_has_the_eps_of_the_configuration(kind):
     qk_norm = {"qk_norm": True} if hasattr(KINDS[kind], "qk_norm") else {}
@@ -82,7 +101,8 @@ def test_a_vit_checks_the_settings_that_it_shares_with_a_bert_and_its_images():
         UserError, match=r"images of \(4, 6\) pixels cannot be cut into patches of \(3, 3\): "
     ):
         config.replace(patch_size=(3, 3))
-    model = build(config)
+    model = build(config.replace(n_classes=3))
+    assert model.forward(np.zeros((2, 3, 4, 6), np.float32))[0].shape == (2, 3)  # a class for each image
     with pytest.raises(
         UserError, match=r"images have the shape \(1, 3, 6, 4\), and the model reads \(B, 3, 4"
     ):
