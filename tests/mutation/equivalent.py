@@ -191,6 +191,20 @@ EQUIVALENT = (
         "self.encoder = Encoder(config.encoder, dtype=dtype)",
         "the model draws all weights once more, as BERT does, or reads them from a file",
     ),
+    Equivalent(
+        "functional/heads.py",
+        "merge_heads_on_batch",
+        "return xp.concatenate(xp.split(x, n_heads, axis=0), axis=-1)",
+        "return xp.concatenate(xp.split(x, n_heads), axis=-1)",
+        "the default axis of split is 0",
+    ),
+    Equivalent(
+        "kernels/gpu/rms_norm.py",
+        "rms_norm_backward",
+        "dx = input_gradient(drows, gain, xhat, rrms, along)",
+        "dx = input_gradient(gain, drows, xhat, rrms, along)",
+        "input_gradient multiplies the two",
+    ),
     *(
         Equivalent(
             file,
