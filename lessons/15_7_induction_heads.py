@@ -153,7 +153,7 @@ assert rows.batch.ids[0, s + 1] == rows.batch.target_out[0, t]
 # %%
 results = read_results(MEASURED)
 steps = np.arange(MEASURE_EVERY, STEPS + 1, MEASURE_EVERY)
-losses = np.array([found.measures["loss"] for found in results])  # (models · seeds, measurements)
+losses = np.array([found.measures["loss"] for found in results])  # (runs, steps measured)
 figure = curves(
     losses,
     steps,

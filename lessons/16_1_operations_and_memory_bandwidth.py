@@ -128,7 +128,7 @@ needed = sum(product.operations for product in products(setup, batch))
 print(f"{needed / 1e9:.2f} · 10⁹ operations in matrix products, forward and backward")
 
 # %% tags=["check"]
-scores = 3 * n_layers * 2 * B * T * T * D  # three attentions in a pair of layers, two products each
+scores = 3 * n_layers * 2 * B * T * T * D  # 3 attentions in a pair of layers, 2 products each
 assert needed == 3 * 2 * (B * T * multiplications_per_position(D, F, V, n_layers) + scores)
 
 # %% [markdown]
