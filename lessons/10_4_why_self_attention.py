@@ -37,7 +37,7 @@ rng = np.random.default_rng(10)
 # - the number of operations that must be computed **in sequence**, one after the other;
 # - the length of the **path** between two tokens: the number of operations from one token to the other.
 #
-# The text below is the paper's table 1, without the row of an attention that is restricted to neighbours.
+# The table below is the paper's table 1, without the row of an attention that is restricted to neighbours.
 # O(n) means: proportional to n, for large n. The kernel of the convolution has width k.
 #
 # | layer | multiplications | in sequence | longest path |

@@ -157,10 +157,10 @@ show_figure(figure, "11_4_paths", caption)
 # du_3 &= \mathrm{norm}_3'(dy) \\
 # dx_2 &= du_3 + [(du_3\, W_2^\top) \odot (h > 0)]\, W_1^\top \\
 # du_2 &= \mathrm{norm}_2'(dx_2) \\
-# dx_1 &= du_2 + dQ\, W_Q^\top \\
-# dM &= dK\, W_K^\top + dV\, W_V^\top \\
+# dx_1 &= du_2 + dQ\, {W^Q}^\top \\
+# dM &= dK\, {W^K}^\top + dV\, {W^V}^\top \\
 # du_1 &= \mathrm{norm}_1'(dx_1) \\
-# dx &= du_1 + dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top
+# dx &= du_1 + dQ\, {W^Q}^\top + dK\, {W^K}^\top + dV\, {W^V}^\top
 # \end{aligned}$$
 #
 # In the lines of $dx_1$ and $dM$, the matrices and gradients are those of the encoder-decoder attention. In
@@ -213,8 +213,9 @@ show_figure(figure, "11_paths", caption)
 # %% [markdown]
 # ## Check the gradient
 #
-# We check the whole layer of the package, with both inputs and the causal mask. The table has one row for
-# each of the 26 parameters, so we print only the number of its rows and the largest error.
+# We check the whole layer of the package, with both inputs and the causal mask. The table has a row for each
+# of the 26 parameters, for both inputs and for further tests (lesson 0.3, `00_3_measured_derivatives`), so we
+# print only the number of its rows and the largest error.
 
 # %%
 report = gradcheck(layer, x, memory, may_attend)

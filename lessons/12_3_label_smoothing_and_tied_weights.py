@@ -121,7 +121,7 @@ assert_allclose(smallest, 1.3769, atol=5e-5)
 # right token rises from 0 to 10. We plot three losses as functions of $m$.
 
 # %%
-logit = np.linspace(0, 10, 201)  # (M,) the logit of the right token
+logit = np.linspace(0, 10, 201)  # (201,) the logit of the right token
 lines = np.zeros((3, 201))
 for i, m in enumerate(logit):
     row = m * q  # (V,)
@@ -150,8 +150,8 @@ assert_allclose(soft.max() / soft.min(), 55)
 # ## Tied weights
 #
 # The paper uses one matrix for the embeddings and for the output layer (section 3.4). Such matrices are
-# called **tied weights**. Let E be the embedding table, of shape (V, D). Then the logit of token $j$ is the
-# dot product of the vector with row $j$ of E. So it measures how similar the vector is to the embedding of
+# called **tied weights**. Let E be the embedding table, of shape (V, D). Then the logit of token $v$ is the
+# dot product of the vector with row $v$ of E. So it measures how similar the vector is to the embedding of
 # this token.
 
 # %% tags=["plot"]
@@ -163,15 +163,15 @@ figure = shape_flow(
 show_figure(figure, "12_3_shapes", "A tied table E is used at the input and at the output")
 
 # %% [markdown]
-# The table E is used twice, and so its gradient is the sum of two terms. At the output, $z = x E^\top$
+# The table E is used twice, and so its gradient is the sum of two terms. At the output, $z = h E^\top$
 # gives
 #
-# $$dE = dz^\top x$$
+# $$dE = dz^\top h$$
 #
 # In this term, no row is 0 in general, because every token gets a probability. At the input, the embedding is
 # $x = \sqrt{D}\, E_{\mathrm{ids}}$. There the row of each token that was read gets $\sqrt{D}\, dx$ in
 # addition. This is the scatter-add of lesson 2.1. The example leaves out all layers between input and output,
-# so that it stays short.
+# so that $h = x$.
 
 # %%
 ids, said = np.array([0, 1, 0]), np.array([1, 4, 5])  # (N,) the tokens read, and the targets
@@ -289,8 +289,7 @@ show_figure(figure, "12_trained", caption)
 #   token also gets its ε/V.
 # - `npformer exercise start kl-backward`: compute the gradient of the KL divergence. Which part of the loss
 #   depends on the logits?
-# - By hand: let all entries of q be positive. What is the smallest loss for ε = 1, and what does the model
-#   learn then?
+# - By hand: what is the smallest loss for ε = 1, and what does the model learn then?
 #
 # **Next**: lesson 12.4 (`12_4_l2_distance_and_perplexity`), why the L2 distance is a bad loss, and how to
 # read a cross-entropy.

@@ -93,7 +93,7 @@ assert_allclose(4 * F.kl_divergence_backward(1.0, cache)[:, 0], by_ce)
 # axis shows the length of the gradient.
 
 # %% tags=["plot"]
-logit = np.linspace(0, 20, 81)  # (M,) the logit of "a", where "thanks" is right
+logit = np.linspace(0, 20, 81)  # (81,) the logit of "a", where "thanks" is right
 lengths = np.zeros((2, 81))
 for i, m in enumerate(logit):
     row = m * np.eye(V)[0]  # (V,)

@@ -183,8 +183,9 @@ assert_allclose(w, scaled, rtol=1e-6)
 
 # %% [markdown]
 # In lesson 0.2 (`00_2_forward_and_backward`), a wrong backward pass made the gradient `db` six times too
-# small. The lesson said that nobody would notice this in the loss when the optimizer is Adam. Now we know the
-# reason: the steps of Adam do not change when all gradients of a parameter are divided by six.
+# small. With this mistake, gradient descent would have ended with a larger loss. With Adam, nobody would
+# notice the mistake in the loss: Adam's steps do not change when all gradients of a parameter are divided by
+# six.
 #
 # ## Gradients that are only noise
 #

@@ -321,8 +321,8 @@ for english, french in zip(asked, translator.translate(asked, beam=1), strict=Tr
 #
 # `npformer exercise list 13` lists the exercises of this chapter. This lesson has one to do by hand:
 #
-# - By hand: a model has learned the smoothed targets exactly, with ε = .1 and V = 4. What is its loss? (And
-#   what is its perplexity, the exponential of the loss?)
+# - By hand: a model has learned the smoothed targets exactly, with ε = .1 and V = 4. What is its loss?
+#   (And what is its perplexity, the exponential of the loss with one-hot targets?)
 #
 # **Next**: lesson 14.1 (`14_1_greedy_search_and_beam_search`), which explains how a translation is found with
 # the trained model. The main route ends here.

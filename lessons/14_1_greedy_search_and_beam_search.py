@@ -320,7 +320,8 @@ assert found[0].text == "Zwei Hunde spielen im Schnee."
 # >   the most probable words after each of the two first ones. It does not say that all k · V continuations
 # >   are compared in one list. It also does not say what happens when one of them ends. Here a finished
 # >   sentence makes its place in the beam free.
-# > - *一步步解析Attention is All You Need!* and *The components of the Transformer* end with the training.
+# > - *一步步解析Attention is All You Need!* ends with the softmax, and *The components of the Transformer*
+# >   with the decoder. Neither describes a search.
 # > - The paper limits the length of a translation to the length of the source + 50. The package has the same
 # >   limit.
 

@@ -56,12 +56,12 @@ assert_allclose(four[:, :3], three, rtol=1e-9, atol=1e-11)
 # self-attention of the first layer, the output of position $s$ is a weighted sum over the positions up to
 # $s$:
 #
-# $$z_s = \sum_{r \le s} p_{sr}\, v_r, \qquad p_{sr} = \operatorname{softmax}_r(q_s \cdot k_r)$$
+# $$z_s = \sum_{r \le s} p_{sr}\, v_r, \qquad p_{sr} = \operatorname{softmax}_r(q_s \cdot k_r / \sqrt{K})$$
 #
-# No later token occurs in this formula. All other parts of the layer compute each position separately: the
-# norms, the feed-forward network and the attention to the encoder (cross-attention). So the output of the
-# first layer at position $s$ stays the same. It is the input of the second layer, so the same holds there,
-# and so on for all layers.
+# Here K is the width of a head. No later token occurs in this formula. All other parts of the layer compute
+# each position separately: the norms, the feed-forward network and the attention to the encoder
+# (cross-attention). So the output of the first layer at position $s$ stays the same. It is the input of the
+# second layer, so the same holds there, and so on for all layers.
 #
 # **Question.** Which arrays of the earlier positions does the new position need in a layer? Queries, keys,
 # values or outputs?
@@ -77,8 +77,8 @@ assert_allclose(four[:, :3], three, rtol=1e-9, atol=1e-11)
 # **KV cache**. A step then computes a single position.
 
 # %% [markdown]
-# The picture shows one step of self-attention in one layer. B is the number of sentences, H the number of
-# heads, and K the width of a head. The new token is number t.
+# The picture shows one step of self-attention in one layer. The new token is number t. In the comments below,
+# B is the number of sentences and H the number of heads.
 
 # %% tags=["plot"]
 figure = shape_flow(
@@ -99,7 +99,7 @@ show_figure(
 
 # %% [markdown]
 # In the cross-attention, keys and values come from the output of the encoder. They are the same at every
-# step. So they are computed once at the start (lesson 11.5).
+# step. So they are computed once at the start.
 #
 # The class `CachedState` of the package does both. Its function `decode_step` takes the newest token of each
 # sentence, and returns the logits for the next one. The cell passes four tokens through it, and shows the

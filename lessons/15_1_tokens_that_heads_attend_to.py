@@ -64,7 +64,7 @@ for sentence in translator.translate([f"{example} tired", f"{example} wide"], be
 
 # %% [markdown]
 # The training contained neither of the two sentences, and yet the pronouns are right. How does the model know
-# them? This chapter asks three questions:
+# them? The first four lessons of this chapter ask three questions:
 #
 # 1. To which tokens do the heads attend? (this lesson)
 # 2. How often does a head attend to the antecedent? (lesson 15.2, `15_2_attention_to_the_antecedent`)

@@ -73,15 +73,15 @@ print(f"δ > 0 in {accuracy:.1%} of the sentences, mean of δ {delta.mean():.2f}
 # **blocks** of K rows each, and call them $W^O_h$:
 #
 # $$\begin{aligned}
-# y &= \mathrm{Concat}(z_1, \ldots, z_H)\, W^O + b \\
+# y &= \mathrm{Concat}(z_0, \ldots, z_{H-1})\, W^O + b \\
 # &= \sum_h z_h\, W^O_h + b
 # \end{aligned}$$
 
 # %% tags=["plot"]
 figure = shape_flow(
-    "z₁ y₁ y \n z₂ y₂ . \n b . .",
-    {"y₁": "z₁ W₁: z₁", "y₂": "z₂ W₂: z₂", "y": "sum: y₁ y₂ b"},
-    {"z₁": "T K", "z₂": "T K", "y₁": "T D", "y₂": "T D", "b": "D", "y": "T D"},
+    "z₀ y₀ y \n z₁ y₁ . \n b . .",
+    {"y₀": "z₀ W₀: z₀", "y₁": "z₁ W₁: z₁", "y": "sum: y₀ y₁ b"},
+    {"z₀": "T K", "z₁": "T K", "y₀": "T D", "y₁": "T D", "b": "D", "y": "T D"},
 )
 show_figure(
     figure,

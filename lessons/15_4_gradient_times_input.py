@@ -103,7 +103,7 @@ show_figure(
 # The change of the row is $\varepsilon\,(e_s - p)$. Its product with $dp$ is the change of δ, to first order:
 #
 # $$\begin{aligned}
-# \Delta\delta &= \varepsilon \left(dp_s - \sum_j p_j\, dp_j\right) \\
+# \Delta\delta &= \varepsilon \left(dp_s - \sum_r p_r\, dp_r\right) \\
 # &= \varepsilon\, g_s
 # \end{aligned}$$
 #
@@ -220,8 +220,8 @@ for name, array in dz.items():
 
 # %% [markdown]
 # The first check below confirms the identities of the derivation on the real sentences. The second one uses
-# the complex step: it multiplies the block of one head by $1 + ih$ with $h = 10^{-20}$. Then the output $z$
-# of this head is multiplied by $1 + ih$ too, and the imaginary part of δ must be
+# the complex step: it multiplies the block of one head by $1 + ih$ with $h = 10^{-20}$. This has
+# the same effect as multiplying the output $z$ of this head by $1 + ih$, so the imaginary part of δ must be
 # $h \sum_t \langle dz_t, z_t \rangle$.
 
 # %% tags=["check"]

@@ -87,9 +87,9 @@ assert heads.effects["decoder"].rows[row] == "layer 3 cross"
 assert share.max() > 0.3
 
 # %% [markdown]
-# One head of the last layer carries about half of the difference, and two more a fifth and a tenth of it. The
-# effects need not add up to 100 percent. Two heads can bring the same knowledge, so that either is enough;
-# or two patches have an effect only together.
+# One head of the last layer carries about half of the difference, and two heads of other layers a fifth and a
+# tenth of it. The effects need not add up to 100 percent. Two heads can bring the same knowledge, so that
+# either is enough; or two patches have an effect only together.
 #
 # **Question.** The first decoder layer's self-attention has the effect 0. Why must it?
 #

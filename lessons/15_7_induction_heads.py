@@ -102,7 +102,7 @@ show_figure(figure, "15_induction", caption)
 # the two matrices of the first head through which $e_{s-1}$ passes. So the score of layer 1 is, up to its
 # scale, the norm and the rotations,
 #
-# $$s_{ts} = e_t\, W^Q\, (W^K)^\top (e_s + e_{s-1} W)^\top$$
+# $$a_{ts} = e_t\, W^Q\, (W^K)^\top (e_s + e_{s-1} W)^\top$$
 #
 # The second term compares the token $t$ with the token *before* $s$. This term makes the head an induction
 # head. The path through the key is called **K-composition**: the second head reads with its keys what the
@@ -153,7 +153,7 @@ assert rows.batch.ids[0, s + 1] == rows.batch.target_out[0, t]
 # %%
 results = read_results(MEASURED)
 steps = np.arange(MEASURE_EVERY, STEPS + 1, MEASURE_EVERY)
-losses = np.array([found.measures["loss"] for found in results])  # (models · seeds, P)
+losses = np.array([found.measures["loss"] for found in results])  # (runs, steps measured)
 figure = curves(
     losses,
     steps,

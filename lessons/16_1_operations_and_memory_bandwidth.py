@@ -34,7 +34,7 @@ threadpool_limits(1, user_api="blas")  # one thread for each product; lesson 16.
 # ## The passage
 #
 # The training of the paper took 100,000 steps. *Attention Is All You Need* says in section 5.2 and in a
-# footnote to table 2:
+# footnote of section 6.1:
 #
 # > For our base models using the hyperparameters described throughout the paper, each training step took
 # > about 0.4 seconds. We trained the base models for a total of 100,000 steps or 12 hours.
@@ -63,7 +63,7 @@ print(f"{paid:.2e} operations")
 # $2\,m\,n\,k$ operations.
 #
 # The table shows that the backward pass needs twice as many. Each product $y = x W$ has two gradients, and
-# each of them is a product of the same size:
+# each of them is a product of the same size. For N rows, D inputs and O outputs:
 #
 # | pass | product | operations |
 # |---|---|---|
@@ -88,12 +88,13 @@ print(f"{paid:.2e} operations")
 # %%
 
 
-def multiplications_per_position(D, F, V, N):
-    """Return those of N encoder layers, N decoder layers and the output layer."""
-    return N * (4 * D * D + 2 * D * F) + N * (8 * D * D + 2 * D * F) + D * V
+def multiplications_per_position(D, F, V, n_layers):
+    """Return those of the encoder layers, as many decoder layers, and the output layer."""
+    encoder, decoder = 4 * D * D + 2 * D * F, 8 * D * D + 2 * D * F
+    return n_layers * (encoder + decoder) + D * V
 
 
-per_position = multiplications_per_position(D=512, F=2048, V=37_000, N=6)
+per_position = multiplications_per_position(D=512, F=2048, V=37_000, n_layers=6)
 needed = 100_000 * 25_000 * 3 * 2 * per_position  # 3: forward and backward; 2: and the additions
 print(f"table 2: {paid:.2e} operations, needed: {needed:.2e}, which is {needed / paid:.0%}")
 
@@ -120,15 +121,15 @@ assert_allclose([paid, needed / paid], [3.3e18, 0.29], rtol=0.01)
 # scores.
 
 # %%
-D, F, V, N, B, T = 128, 256, 4000, 2, 32, 24
-setup = Setup("reader", D, F, 4, N, V, sentences=B, length=T, tied=False)
+D, F, V, n_layers, B, T = 128, 256, 4000, 2, 32, 24
+setup = Setup("reader", D, F, 4, n_layers, V, sentences=B, length=T, tied=False)
 batch = setup.batch()
 needed = sum(product.operations for product in products(setup, batch))
 print(f"{needed / 1e9:.2f} · 10⁹ operations in matrix products, forward and backward")
 
 # %% tags=["check"]
-scores = 3 * N * 2 * B * T * T * D  # three attentions for each pair of layers, two products each
-assert needed == 3 * 2 * (B * T * multiplications_per_position(D, F, V, N) + scores)
+scores = 3 * n_layers * 2 * B * T * T * D  # 3 attentions in a pair of layers, 2 products each
+assert needed == 3 * 2 * (B * T * multiplications_per_position(D, F, V, n_layers) + scores)
 
 # %% [markdown]
 # NumPy computes matrix products with a **BLAS** library (Basic Linear Algebra Subprograms). BLAS is written

@@ -65,16 +65,16 @@ show_figure(figure, "16_3_shapes", caption)
 # What is the backward pass of packing? Write packing as a product with a matrix $P$ of shape (N, B·T). Each
 # row of $P$ has a single 1, at the position of its token. So packing is $y = P x$, and its backward pass is
 # $dx = P^\top dy$. This copies each row back to its position, which is exactly unpacking. In the same way,
-# the backward pass of unpacking is packing. We may leave padding out of a function if this condition holds
-# for all $x$ and $y$:
+# the backward pass of unpacking is packing. So both functions must satisfy, for all
+# $x$ and $y$,
 #
 # $$\langle P x,\ y \rangle = \langle x,\ P^\top y \rangle$$
 #
 # The cell packs a batch and compares the logits of a packed and of a padded forward pass.
 
 # %%
-D, F, V, N, B, T = 128, 256, 4000, 2, 32, 24
-setup = Setup("reader", D, F, 4, N, V, sentences=B, length=T, tied=False)
+D, F, V, n_layers, B, T = 128, 256, 4000, 2, 32, 24
+setup = Setup("reader", D, F, 4, n_layers, V, sentences=B, length=T, tied=False)
 batch = setup.batch()
 
 packing = find_tokens(batch.source, PAD)

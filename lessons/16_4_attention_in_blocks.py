@@ -55,8 +55,9 @@ print(f"{heads * attentions * tokens**2 * 4 / 1e6:.0f} MB of weights for one tex
 # %% [markdown]
 # ## The forward pass
 #
-# We look at one query. For the keys so far, we keep the maximum of the scores, the sum of the exponentials,
-# and the weighted sum $o$ of the values. After the last block, $y$ is their quotient:
+# We look at one query. K is the width of a query or a key, and L that of a value. For the keys so far, we
+# keep the maximum of the scores, the sum of the exponentials, and the weighted sum $o$ of the values. After
+# the last block, $y$ is their quotient:
 #
 # $$m = \max_j s_j, \quad \ell = \sum_j e^{s_j - m}, \quad o = \sum_j e^{s_j - m}\, v_j$$
 #

@@ -29,9 +29,10 @@ rng = np.random.default_rng(17)
 # ## What came before the Transformer
 #
 # Attention is older than the Transformer. From 2014 to 2017, it was one part of a **recurrent neural
-# network**. Such a network reads the tokens one after another. At each token it computes a vector, the
-# **hidden state**, from the token and from the hidden state before it. So the hidden state can contain
-# information about all tokens that were read so far. *Attention Is All You Need* describes this in section 1:
+# network**. Such a network reads the tokens one after another. At each token it computes a vector of N
+# numbers, the **hidden state**, from the token and from the hidden state before it. So the hidden state can
+# contain information about all tokens that were read so far. *Attention Is All You Need* describes this in
+# section 1:
 #
 # > Aligning the positions to steps in computation time, they generate a sequence of hidden states hₜ, as a
 # > function of the previous hidden state hₜ₋₁ and the input for position t.

@@ -291,7 +291,7 @@ assert report.ok
 # %% [markdown]
 # In both tasks, most mistakes are in the letter that is **written last**. In the first task it was read
 # first, in the second it was read *last*. So these models lose what the decoder must store for the longest
-# time, and not what the encoder read first. The next check also includes the gradients of such a translator.
+# time, and not what the encoder read first. The check above also includes the gradients of such a translator.
 #
 # **Your turn.** In the terminal, try `!right(models[1], 6).round(2)`. Which letters of six does the
 # bidirectional model lose?

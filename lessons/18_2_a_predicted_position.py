@@ -59,7 +59,7 @@ show_figure(figure, "18_2_shapes", caption)
 # %%
 S, N, D = 9, 6, 2  # the length of the source, the width of a state, the half width of the window
 memory, h = rng.standard_normal((2, S, N))[0], rng.standard_normal(N)  # (S, N), (N,)
-W, v = rng.standard_normal((N, 4)), rng.standard_normal(4)  # (N, J), (J,)
+W, v = rng.standard_normal((N, 4)), rng.standard_normal(4)  # (N, J), (J,) with J = 4
 
 hidden = np.tanh(h @ W)  # (J,)
 share = 1 / (1 + np.exp(-hidden @ v))  # ()

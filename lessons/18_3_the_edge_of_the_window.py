@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 18.3 · The edge of the window, and padding
 #
-# *About 25 minutes. You need: local-p (lesson 18.2, `18_2_a_predicted_position`), the gradient check (lesson
-# 0.2, `00_2_forward_and_backward`).*
+# *About 25 minutes. You need: local-p (lesson 18.2, `18_2_a_predicted_position`), the complex step (lesson
+# 0.3, `00_3_measured_derivatives`).*
 #
 # **After this lesson you can**
 #

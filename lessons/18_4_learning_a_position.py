@@ -47,9 +47,9 @@ V, LONGEST, D = 8, 12, 2  # the vocabulary, the longest sentence, the half width
 figure = shape_flow(
     "states context logits \n memory . .",
     {"context": "attention: states memory", "logits": "linear: context"},
-    {"states": "T 3", "memory": "S D", "context": "T D", "logits": "T V"},
+    {"states": "T 3", "memory": "S V+12", "context": "T V+12", "logits": "T V"},
 )
-show_figure(figure, "18_4_shapes", "The model, for one sentence; D is V + 12")
+show_figure(figure, "18_4_shapes", "The model, for one sentence of at most 12 words")
 
 # %%
 positions = np.arange(LONGEST)
