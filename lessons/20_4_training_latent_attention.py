@@ -280,7 +280,7 @@ show_figure(figure, "20_gate", caption)
 #
 # - The bag of words stays below the bound of one half, also after training.
 # - One query over the states of a recurrent network learns the task, but more slowly than "rows" here.
-# - The active weights of the trained models are at the right channels in more than 90 % of the recipes.
+# - In more than 90 % of the recipes, the right one of the two channels has the larger active weight.
 # - In "rows" a fixed list can replace the latent weights; in "columns" this costs correct answers.
 # - Whether a part of a model is used is found by an ablation, not by a picture of its weights.
 
