@@ -72,9 +72,9 @@ reads = answer, answer_backward
 # %% [markdown]
 # ## Why the entropy?
 #
-# If one weight of a query is nearly 1, the query always draws the same position. Then it never learns which
-# rewards the other positions would give. To prevent this early in training, one adds a term to the loss that
-# favours equal weights.
+# If one weight of a query is nearly 1, the query nearly always draws the same position. Then it hardly learns
+# which rewards the other positions would give. To prevent this early in training, one adds a term to the loss
+# that favours equal weights.
 #
 # The **entropy** of the weights measures how equal they are:
 #
@@ -97,10 +97,10 @@ reads = answer, answer_backward
 #
 # The second line uses that $\sum_i \alpha_i \log \alpha_i$ is $-H$, and that the weights sum to 1.
 #
-# **Question.** Which weights decrease if H is increased?
+# **Question.** Which scores decrease in a step that increases H?
 #
 # <details><summary>Answer</summary>
-# Those for which log α + H is positive. These are the weights above e⁻ᴴ. The others increase.
+# Those for which log α + H is positive: their weights are above e⁻ᴴ. The others increase.
 # </details>
 
 # %%

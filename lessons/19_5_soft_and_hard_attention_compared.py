@@ -40,9 +40,10 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 figure = shape_flow(
     "query context log_p \n memory . .",
     {"context": "attention: query memory", "log_p": "linear, log softmax: context"},
-    {"query": "1 D", "memory": "S D", "context": "1 D", "log_p": "1 V"},
+    {"query": "1 S", "memory": "S D", "context": "1 D", "log_p": "1 C"},
 )
-show_figure(figure, "19_5_shapes", "The model, for one sentence: S = 6 places and V = 5 symbols")
+caption = "The model, for one example: S = 6 places, C = 5 symbols, and D = S + C"
+show_figure(figure, "19_5_shapes", caption)
 
 # %% [markdown]
 # The model is `Reader` in `npformer/models/place_reader.py`. The training is in

@@ -163,7 +163,7 @@ show(cache)
 # the 8 heads of width 64 of the paper's base model, and $k = 16$.
 #
 # - The first method stores two arrays of shape (B, H, T, S, K).
-# - The second method stores two arrays of shape (B, H, T, R). It also stores the matrices $O_t$ once, which
+# - The second method stores two arrays of shape (B, H, T, R). Collecting also needs the matrices $O_t$, which
 #   are (T, S, R) numbers for all sentences and heads together.
 
 # %%

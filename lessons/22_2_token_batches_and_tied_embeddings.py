@@ -61,9 +61,9 @@ plan = data.plan_batches(sizes, seed=0, epoch=0, batch_tokens=1024)  # the indic
 print(f"{len(plan)} batches of {min(map(len, plan))} to {max(map(len, plan))} sentences")
 
 tokens = sizes.sum()
-places = sum(2 * len(ids) * sizes[ids].max() for ids in plan)  # tokens and padding
+places = sum(len(ids) * sizes[ids].max(0).sum() for ids in plan)  # tokens and padding
 mixed = np.array_split(rng.permutation(len(sizes)), len(plan))  # without sorting
-places_mixed = sum(2 * len(ids) * sizes[ids].max() for ids in mixed)
+places_mixed = sum(len(ids) * sizes[ids].max(0).sum() for ids in mixed)
 padding = 1 - tokens / places, 1 - tokens / places_mixed
 print("padding: {:.0%} when sorted, {:.0%} in random order".format(*padding))
 

@@ -180,7 +180,8 @@ except UserError as error:
 
 # %% [markdown]
 # The part `tok:none` says that the text was already tokenized (lesson 22.1, `22_1_byte_pair_encoding`), and
-# `case:mixed` says that capital letters are distinguished from small ones. On raw text, or with another
+# `case:mixed` says that capital letters are distinguished from small ones. The part `smooth:exp` says that a
+# precision of 0 is replaced by a small number, so that the score is not 0. On raw text, or with another
 # tokenization, the same translations get another score. So scores can be compared only if their signatures
 # agree.
 #

@@ -56,7 +56,7 @@ rng = np.random.default_rng(23)
 #
 # $$R_t = \begin{pmatrix} \cos t\theta & -\sin t\theta \\ \sin t\theta & \cos t\theta \end{pmatrix}$$
 #
-# Lesson 3.2 proved the rules $R_t^\top = R_{-t}$ and $R_s R_t = R_{s + t}$. With these rules, the dot product
+# Lesson 3.2 tested the rules $R_t^\top = R_{-t}$ and $R_s R_t = R_{s + t}$. With these rules, the dot product
 # of a rotated query at $t$ and a rotated key at $s$ is
 #
 # $$(R_t q) \cdot (R_s k) = q^\top R_t^\top R_s\, k = q \cdot (R_{s - t}\, k)$$

@@ -207,7 +207,7 @@ assert report.ok
 # The command `npformer exercise list 23` lists the exercises of this chapter.
 #
 # - `npformer exercise start swiglu-backward`: write the gradients of the gate and of the value.
-# - By hand: a usual network has D = 512 and F = 2048. A gated network has the same D and the same number of
+# - By hand: a usual network has D = 384 and F = 1536. A gated network has the same D and the same number of
 #   weights. How wide is its hidden layer?
 #
 # **Next**: lesson 23.4 (`23_4_grouped_query_attention`), which makes the KV cache smaller.

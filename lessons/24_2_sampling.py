@@ -54,7 +54,7 @@ words = greedy.split()
 assert max(words.count(word) for word in words) >= len(words) / 4
 
 # %% [markdown]
-# The text repeats a few words without end. A frequent word is the most probable next word almost everywhere,
+# The text repeats itself without end. A frequent word is the most probable next word almost everywhere,
 # and each repetition makes the next repetition more probable. People do not write like this: their texts
 # often contain words that are not the most probable ones (Holtzman et al. 2020).
 #
@@ -201,15 +201,15 @@ assert_allclose(nucleus.sum(), 1)
 assert np.count_nonzero(token_probabilities(logits, top_k=5)) == 5
 
 # %% [markdown]
-# The number of tokens that top-p keeps depends on the position. After "RO", only one character is probable.
-# At the beginning of a word, many characters are possible. The next cell counts the characters that top-p
-# keeps, at each position of the validation text.
+# The number of tokens that top-p keeps depends on the position. After "q", only "u" is probable. At the
+# beginning of a word, many characters are possible. The next cell counts the characters that top-p keeps, at
+# each position of the validation text.
 #
-# **Question.** Top-k with k = 10 keeps ten characters at every position. What is wrong with this after "RO",
+# **Question.** Top-k with k = 10 keeps ten characters at every position. What is wrong with this after "q",
 # and what is wrong at the beginning of a word?
 #
 # <details><summary>Answer</summary>
-# After "RO", top-k keeps nine characters that are almost surely wrong. At the beginning of a word, it leaves
+# After "q", top-k keeps nine characters that are almost surely wrong. At the beginning of a word, it leaves
 # out good characters.
 # </details>
 
@@ -221,6 +221,9 @@ print(f"at most three: {shares[0]:.0%} of the positions, more than ten: {shares[
 
 # %% tags=["check"]
 assert min(shares) > 0.05
+after_q = model.forward(np.array([codec.encode("The q")]))[0][:, -1]  # (1, V)
+assert codec.tokens[after_q.argmax()] == "u"
+assert np.count_nonzero(token_probabilities(after_q, top_p=0.9)) <= 3
 
 # %%
 for settings in ({"top_k": 5}, {"top_p": 0.9}):

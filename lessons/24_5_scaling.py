@@ -345,8 +345,9 @@ print(f"D: largest / smallest = {D[-1] / D[0]:.0f}")
 # still hold?
 #
 # <details><summary>Answer</summary>
-# No. D counts a token each time that it is read. We fitted the law to trainings that read hardly any token
-# twice. A model that reads the same text a hundred times overfits, and its validation loss rises.
+# No. D counts a token each time that it is read. We fitted the law to trainings that read at most about half
+# as many tokens as the text has. A model that reads the same text a hundred times overfits, and its
+# validation loss rises.
 # </details>
 
 # %% [markdown]
