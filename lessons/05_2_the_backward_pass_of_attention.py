@@ -226,8 +226,8 @@ assert_allclose(run.gradients[places["scores"]].sum(-1), 0, atol=1e-12)
 
 # %% [markdown]
 # This is the whole backward pass of attention: four products of matrices, and one sum along each row. You
-# find the same lines in `attention_backward` of `npformer/functional/attention.py`, with masks (chapter 6)
-# and dropout (chapter 8) between them.
+# find the same lines in `attention_backward` of `npformer/functional/attention.py`, with dropout (chapter 8)
+# between them. Masks need no further line.
 #
 # ## The gradient check
 #

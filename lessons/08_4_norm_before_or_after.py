@@ -160,7 +160,7 @@ for name, (lengths, _) in stacks.items():
     print(f"{name:22}", "".join(f"{lengths[n]:10.2g}" for n in (1, 6, 12, 24)))
 
 # %% tags=["plot"]
-passed = np.arange(25)
+passed = np.arange(len(stacks["f(x)"][0]))  # 0 to 24
 figure = curves(
     [lengths for lengths, _ in stacks.values()],
     passed,
@@ -282,8 +282,9 @@ assert_allclose([top.std(), pre[0][0]], [4.6, 1 / 4.6], rtol=0.03)
 # `npformer exercise list 8` lists the exercises of this chapter. This lesson has none that are graded. Its
 # measurement can be repeated with other stacks:
 #
-# - In a copy of this file, change `n_layers` to 48, and print the lengths and the shares after 48 layers.
-#   Predict first which of the five variants changes most.
+# - In a copy of this file, change `n_layers` to 48, and add 48 to the numbers of layers in the two loops that
+#   print. Predict first which of the five variants changes most. (The last check then fails, because its
+#   numbers belong to 24 layers.)
 # - By hand: let $f(x) = wx$ for a number $x$, without a norm. Which factor multiplies the gradient in 24
 #   layers with the direct path, and which without it? Compute both for w = .1.
 #
