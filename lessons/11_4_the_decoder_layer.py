@@ -71,7 +71,7 @@ def attend(name, x, m, mask=None):
 def attend_backward(name, dy, cache):
     """Return dx and dm separately."""
     of_q, of_k, of_v, of_z, of_y = cache
-    dz = F.split_heads(affine_backward(name + ".output", dy, of_y), H)  # (B, H, T, K)
+    dz = F.split_heads(affine_backward(name + ".output", dy, of_y), H)  # (B, H, T, d_k)
     dq, dk, dv = (F.merge_heads(d) for d in F.attention_backward(dz, of_z))  # (B, T or S, D)
     dx = affine_backward(name + ".query", dq, of_q)  # (B, T, D)
     dm = affine_backward(name + ".key", dk, of_k)  # (B, S, D)
@@ -157,10 +157,10 @@ show_figure(figure, "11_4_paths", caption)
 # du_3 &= \mathrm{norm}_3'(dy) \\
 # dx_2 &= du_3 + [(du_3\, W_2^\top) \odot (h > 0)]\, W_1^\top \\
 # du_2 &= \mathrm{norm}_2'(dx_2) \\
-# dx_1 &= du_2 + dQ\, W_Q^\top \\
-# dM &= dK\, W_K^\top + dV\, W_V^\top \\
+# dx_1 &= du_2 + dQ\, {W^Q}^\top \\
+# dM &= dK\, {W^K}^\top + dV\, {W^V}^\top \\
 # du_1 &= \mathrm{norm}_1'(dx_1) \\
-# dx &= du_1 + dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top
+# dx &= du_1 + dQ\, {W^Q}^\top + dK\, {W^K}^\top + dV\, {W^V}^\top
 # \end{aligned}$$
 #
 # In the lines of $dx_1$ and $dM$, the matrices and gradients are those of the encoder-decoder attention. In
