@@ -313,7 +313,7 @@ assert not report.ok
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 2` lists the exercises. Each is graded by the gradient checker.
+# `npformer exercise list 2` lists the exercises. The gradient checker grades the backward passes.
 #
 # - `npformer exercise start tied-backward`: compute the gradients of an output layer with tied weights.
 # - `npformer exercise start linear-layer-backward`: write the backward pass of a layer with parameters.

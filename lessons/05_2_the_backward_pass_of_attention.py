@@ -284,8 +284,8 @@ assert cache.weights[0, 2] > 0.8
 # %% [markdown]
 # ## Exercises
 #
-# The command `npformer exercise list 5` lists the exercises of this chapter. The gradient checker grades each
-# of them.
+# The command `npformer exercise list 5` lists the exercises of this chapter. The gradient checker grades the
+# backward passes.
 #
 # - `npformer exercise start softmax-backward`: write the backward pass of the softmax. It needs one sum for
 #   each row, and no Jacobian.

@@ -213,7 +213,7 @@ show_figure(figure, "08_1_running", caption)
 # ## Exercises
 #
 # The command `npformer exercise list 8` lists the exercises of this chapter. The gradient checker grades
-# each of them.
+# the backward passes.
 #
 # - `npformer exercise start layer-norm`: write the forward pass of layer normalization. It must also be right
 #   for rows whose numbers are almost equal.
