@@ -35,21 +35,21 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 same = np.random.default_rng(0)
 x, w = same.standard_normal((4, 6)), same.standard_normal((6, 6))
 ones, zeros = np.ones(6), np.zeros(6)
-post = {"x": x, "f": x @ w, "s": x + x @ w, "y": layer_norm(x + x @ w, ones, zeros)[0]}
+post = {"x": x, "f": x @ w, "u": x + x @ w, "y": layer_norm(x + x @ w, ones, zeros)[0]}
 n, _ = layer_norm(x, ones, zeros)
 pre = {"x": x, "n": n, "f": n @ w, "y": x + n @ w}
 post_steps = {
     "f": Step("sublayer", ["x"]),
-    "s": Step("x + f", ["x", "f"]),
-    "y": Step("norm", ["s"]),
+    "u": Step("x + f", ["x", "f"]),
+    "y": Step("norm", ["u"]),
 }
 pre_steps = {
     "n": Step("norm", ["x"]),
     "f": Step("sublayer", ["n"]),
     "y": Step("x + f", ["x", "f"]),
 }
-axes = dict.fromkeys("xnfsy", "T D")
-figure = gradient_flow("x . s y \n . f . .", post, post_steps, dict.fromkeys(post), axes=axes)
+axes = dict.fromkeys("xnfuy", "T D")
+figure = gradient_flow("x . u y \n . f . .", post, post_steps, dict.fromkeys(post), axes=axes)
 show_figure(figure, "08_4_post", "Post-norm: every path from dy to dx goes through the norm")
 figure = gradient_flow("x . . y \n . n f .", pre, pre_steps, dict.fromkeys(pre), axes=axes)
 show_figure(figure, "08_4_pre", "Pre-norm: dy reaches dx on a path without a norm")
@@ -61,7 +61,7 @@ show_figure(figure, "08_4_pre", "Pre-norm: dy reaches dx on a path without a nor
 # multiplies by $J^\top$. Let $N$ stand for the backward pass of the norm:
 #
 # $$\begin{aligned}
-# \mathrm{post:} \quad y &= \mathrm{norm}(x + f(x)) & \quad dx &= ds + J^\top ds, \quad ds = N(dy) \\
+# \mathrm{post:} \quad y &= \mathrm{norm}(x + f(x)) & \quad dx &= du + J^\top du, \quad du = N(dy) \\
 # \mathrm{pre:} \quad y &= x + f(\mathrm{norm}(x)) & \quad dx &= dy + N(J^\top dy)
 # \end{aligned}$$
 #
