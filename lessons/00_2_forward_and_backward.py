@@ -346,7 +346,7 @@ assert losses[-1] < 1e-2
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 0` lists the exercises. Each is graded by the gradient checker.
+# `npformer exercise list 0` lists the exercises. The gradient checker grades the backward passes.
 #
 # - `npformer exercise start swish-backward`: write the backward pass of the function y = x / (1 + e⁻ˣ).
 # - `npformer exercise start linear-backward`: write the backward pass of a linear layer. It must work for any

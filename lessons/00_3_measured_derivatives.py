@@ -213,9 +213,9 @@ print("derivative of |x| at 3, with where:", np.imag(absolute(np.complex128(3 + 
 # A **gradient check** compares the gradients of a backward pass with measured derivatives of the forward
 # pass. `gradcheck` draws a random dy and, for every array, a random direction of ±1. It makes one complex
 # step for each array, which gives one line of the report. The other lines test further properties. The
-# backward pass must be linear in dy (twice dy gives twice the gradients), and it must not modify its inputs.
-# A second call must add to the gradients of parameters. The line "adjoint" is the second direction: a new dy,
-# and all arrays changed together.
+# backward pass must be linear in dy (twice dy gives twice the gradients), it must not modify its inputs, and
+# its result must not depend on how dy lies in memory. A second call must add to the gradients of parameters.
+# The line "adjoint" is the second direction: a new dy, and all arrays changed together.
 
 # %%
 report = gradcheck((linear, linear_backward), x, w, b)

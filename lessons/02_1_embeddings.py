@@ -358,7 +358,7 @@ assert_allclose((left**2).sum() / len(known), 38.4, atol=0.05)
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 2` lists the exercises. Each is graded by the gradient checker.
+# `npformer exercise list 2` lists the exercises. The gradient checker grades the backward passes.
 #
 # - `npformer exercise start embedding`: write the forward pass.
 # - `npformer exercise start embedding-backward`: compute the gradient of an embedding table with a

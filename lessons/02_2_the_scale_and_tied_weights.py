@@ -206,7 +206,7 @@ output = TiedProjection(tokens.weight, dtype=np.float64)  # the same Parameter
 _, output_cache = output.forward(h)
 tokens.backward(output.backward(dlogits, output_cache), tokens_cache)
 assert_allclose(tokens.weight.grad, de1 + de2, atol=1e-15)
-assert (de1[0] == 0).all()  # <PAD>
+assert (de1[[0, 3]] == 0).all()  # <PAD> and </S>
 assert (de2[0] != 0).all()
 print(f"loss {loss:.4f}; dE agrees with the package")
 
@@ -219,14 +219,15 @@ grids = [
     "=",
     Grid(de1 + de2, "$dE$", edge="x", **style),
 ]
-caption = "Input: only the four tokens that were read. Output: all tokens of the vocabulary"
+caption = "Input: only the four words that were read. Output: all tokens of the vocabulary"
 show_figure(cell_product(grids), "02_2_tied", caption)
 
 # %% [markdown]
-# At the input, only tokens that were read get a gradient. `<PAD>` gets none, because nothing is predicted
-# from it. At the output, every token gets a gradient at every step. A training step moves the row of the
-# right token towards h, and all other rows away from it. So with tied weights even a rare token is trained at
-# every step. The row of `<PAD>` also changes, but `zero_id` writes its zeros into y, not into the table.
+# At the input, only tokens that were read get a gradient. `<PAD>` and `</S>` get none, because nothing is
+# predicted from them. At the output, every token gets a gradient at every step. A training step moves the row
+# of the right token towards h, and all other rows away from it. So with tied weights even a rare token is
+# trained at every step. The row of `<PAD>` also changes, but `zero_id` writes its zeros into y, not into the
+# table.
 #
 # ## Check the gradient
 #
@@ -312,7 +313,7 @@ assert not report.ok
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 2` lists the exercises. Each is graded by the gradient checker.
+# `npformer exercise list 2` lists the exercises. The gradient checker grades the backward passes.
 #
 # - `npformer exercise start tied-backward`: compute the gradients of an output layer with tied weights.
 # - `npformer exercise start linear-layer-backward`: write the backward pass of a layer with parameters.

@@ -66,7 +66,7 @@ show_figure(figure, "03_2_layouts", caption)
 # meaning. If you permute the columns, you can permute the rows of the next weight matrix in the same way.
 # Then all results stay the same.
 #
-# The third layout is really different. From column D/2 on, its wavelengths are longer than 10000 · 2π. Within
+# The third layout is really different. From column D/2 on, its wavelengths are 10000 · 2π or longer. Within
 # 100 positions, 43 of its 64 columns change by less than .1. In each of the other layouts, only 21 columns
 # change so little. The third layout also lacks the property that we prove next.
 
@@ -101,7 +101,7 @@ assert still == {"interleaved": 21, "halves": 21, "jianshu": 43}
 #
 # $$PE(pos + k) = PE(pos)\, R_k$$
 #
-# Rotations have simple rules: $R_k R_m = R_{k+m}$, $R_k R_k^\top = 1$ and $R_k^\top = R_{-k}$.
+# Rotations have simple rules: $R_k R_m = R_{k+m}$, $R_k R_k^\top = I$ and $R_k^\top = R_{-k}$.
 
 # %%
 
@@ -176,8 +176,8 @@ assert_allclose([dots[512][100] / 256, dots[64][100] / 32], [0.44, 0.56], atol=5
 
 # %% [markdown]
 # The curve is the same for k and −k, so the dot product alone cannot distinguish left from right. But an
-# attention head multiplies queries and keys by matrices $W_Q$ and $W_K$, and one of them may be a rotation.
-# Take $W_Q = R_{-1}$ and $W_K = 1$. For a query at position p and a key at position s,
+# attention head multiplies queries and keys by matrices $W^Q$ and $W^K$, and one of them may be a rotation.
+# Take $W^Q = R_{-1}$ and $W^K = I$. For a query at position p and a key at position s,
 #
 # $$q \cdot k = PE(p) R_{-1} \cdot PE(s) = PE(p - 1) \cdot PE(s)$$
 #
@@ -263,7 +263,7 @@ assert_allclose(new.mean(), 0.39, atol=6e-3)
 # ## Questions
 #
 # **Question.** Two tokens enter a head as w + p and w′ + p′, with embeddings w and positions p. Multiply out
-# $(w + p) W_Q W_K^\top (w' + p')^\top$. Which of the four terms remains without positions, and which one is
+# $(w + p) W^Q {W^K}^\top (w' + p')^\top$. Which of the four terms remains without positions, and which one is
 # used by the head that attends to the token before?
 #
 # <details><summary>Answer</summary>

@@ -39,21 +39,23 @@ rng = np.random.default_rng(4)
 # \end{aligned}$$
 #
 # The brackets $[q; k]$ mean that the two vectors are written one after the other. In this lesson, queries
-# have the width K and keys the width L. The similarity function is the first step of attention:
+# have the width $d_q$ and keys the width $d_k$. The similarity function is the first step of attention:
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)
 arrays = {"q": same.standard_normal((3, 4)), "k": same.standard_normal((5, 6))}
-w = same.standard_normal((4, 6))  # (K, L)
+w = same.standard_normal((4, 6))  # (d_q, d_k)
 arrays["scores"], _ = similarity.general_similarity(arrays["q"], arrays["k"], w)
 arrays["weights"], _ = softmax(arrays["scores"])
 steps = {"scores": Step("similarity", ["q", "k"]), "weights": Step("softmax", ["scores"])}
-axes = {"q": "T K", "k": "S L", "scores": "T S", "weights": "T S"}
+axes = {"q": "T 4", "k": "S 6", "scores": "T S", "weights": "T S"}
 figure = gradient_flow("q scores weights \n k . .", arrays, steps, axes=axes)
-show_figure(figure, "04_5_similarity", "Each query is compared with each key")
+caption = "Each query is compared with each key; here the widths are 4 and 6"
+show_figure(figure, "04_5_similarity", caption)
 
 # %% [markdown]
-# **Question.** Which of the four functions has no parameters? Which of them work if K and L are different?
+# **Question.** Which of the four functions has no parameters? Which of them work if $d_q$ and $d_k$ are
+# different?
 #
 # <details><summary>Answer</summary>
 # The first one has no parameters, because q and k are not parameters. The other three work for different
@@ -67,7 +69,7 @@ show_figure(figure, "04_5_similarity", "Each query is compared with each key")
 # **Dot** has no parameters. Query and key must have the same width. Lesson 4.2 derived its gradients:
 # $dQ = dA\, K$ and $dK = dA^\top Q$.
 #
-# **General** has a matrix $W$ of shape (K, L). So queries and keys may have different widths. Every entry
+# **General** has a matrix $W$ of shape (d_q, d_k). So queries and keys may have different widths. Every entry
 # $w_{ij}$ is used for all pairs of a query $t$ and a key $s$, so its gradient is a sum over all pairs:
 #
 # $$\begin{aligned}
@@ -88,13 +90,13 @@ def agree(mine, theirs):
         assert_allclose(one, other, rtol=1e-9)
 
 
-q, k = rng.standard_normal((3, 4)), rng.standard_normal((5, 6))  # (T, K), (S, L)
+q, k = rng.standard_normal((3, 4)), rng.standard_normal((5, 6))  # (T, d_q), (S, d_k)
 dscores = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 
 _, cache = similarity.dot_similarity(q, k[:, :4])  # dot: the same width
 agree((dscores @ k[:, :4], dscores.T @ q), similarity.dot_similarity_backward(dscores, cache))
 
-w = rng.standard_normal((4, 6))  # (K, L)
+w = rng.standard_normal((4, 6))  # (d_q, d_k)
 scores, cache = similarity.general_similarity(q, k, w)
 own = (dscores @ k @ w.T, dscores.T @ q @ w, q.T @ dscores @ k)
 agree(own, similarity.general_similarity_backward(dscores, cache))
@@ -109,8 +111,8 @@ assert_allclose(scores, q @ w @ k.T, rtol=1e-12)
 # $$(X W^Q)(X W^K)^\top = X\, (W^Q {W^K}^\top)\, X^\top$$
 #
 # So the attention of a Transformer *is* general similarity, with $W = W^Q {W^K}^\top$. The matrix W is stored
-# as a product of two narrow matrices. In the paper, D is 512 and K is 64. Then the two narrow matrices need
-# far fewer parameters than a full W.
+# as a product of two narrow matrices. In the paper, their shape is (512, 64). Together they have far fewer
+# parameters than a full W.
 
 # %%
 print("one matrix W:", 512 * 512, "parameters;  W^Q and W^K:", 2 * 512 * 64)
@@ -132,11 +134,11 @@ assert (512 * 512, 2 * 512 * 64) == (262_144, 65_536)
 # \end{aligned}$$
 
 # %%
-w = rng.standard_normal(10)  # (K + L,)
+w = rng.standard_normal(10)  # (d_q + d_k,)
 u, v = w[:4], w[4:]
 scores, cache = similarity.concat_similarity(q, k, w)
 of_row, of_column = dscores.sum(-1), dscores.sum(-2)  # (T,), (S,)
-halves = np.concatenate([of_row @ q, of_column @ k])  # (K + L,)
+halves = np.concatenate([of_row @ q, of_column @ k])  # (d_q + d_k,)
 own = (of_row[:, None] * u, of_column[:, None] * v, halves)
 agree(own, similarity.concat_similarity_backward(dscores, cache))
 print("attention weights of two queries\n", softmax(scores)[0][:2].round(4))

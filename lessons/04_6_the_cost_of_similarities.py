@@ -25,7 +25,7 @@ from npformer.learn.course.shapes import shape_flow
 from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(4)
-q, k = rng.standard_normal((3, 4)), rng.standard_normal((5, 6))  # (T, K), (S, L)
+q, k = rng.standard_normal((3, 4)), rng.standard_normal((5, 6))  # (T, d_q), (S, d_k)
 dscores = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 
 # %% [markdown]
@@ -41,7 +41,7 @@ dscores = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 figure = shape_flow(
     "q qW g h scores \n k kU . . .",
     {"qW": "W: q", "kU": "U: k", "g": "sum: qW kU", "h": "tanh: g", "scores": "· v: h"},
-    {"q": "T K", "k": "S L", "qW": "T J", "kU": "S J", "g": "T S", "h": "T S", "scores": "T S"},
+    {"q": "T 4", "k": "S 6", "qW": "T J", "kU": "S J", "g": "T S", "h": "T S", "scores": "T S"},
 )
 caption = "Perceptron similarity: g and h have J numbers for each query and key"
 show_figure(figure, "04_6_shapes", caption)
@@ -84,7 +84,7 @@ of_package = similarity.perceptron_similarity_backward(dscores, cache)
 for one, other in zip(own, of_package, strict=True):
     assert_allclose(one, other, rtol=1e-9)
 assert_allclose(scores, hidden @ out, rtol=1e-12)
-stacked = np.concatenate([w, u])  # (K + L, J), W in Luong's form
+stacked = np.concatenate([w, u])  # (d_q + d_k, J), W in Luong's form
 assert_allclose(scores[1, 2], out @ np.tanh(np.concatenate([q[1], k[2]]) @ stacked), rtol=1e-12)
 
 # %% [markdown]
@@ -98,9 +98,9 @@ assert_allclose(scores[1, 2], out @ np.tanh(np.concatenate([q[1], k[2]]) @ stack
 # > space-efficient in practice, since it can be implemented using highly optimized matrix multiplication
 # > code.
 #
-# We count for one sentence of 100 tokens, with the width of the paper: K, L and J are 512. The first number
-# is the number of parameters. The second is the number of entries that are kept for the backward pass, in
-# addition to q and k.
+# We count for one sentence of 100 tokens, with the width of the paper: $d_q$, $d_k$ and J are 512. The first
+# number is the number of parameters. The second is the number of entries that are kept for the backward pass,
+# in addition to q and k.
 
 # %%
 n, pairs = 512, 100 * 100
@@ -133,8 +133,8 @@ x = np.array(  # (T, D)
         [1.6, 1.2, 0.0, 0.0],
     ]
 )
-w_q = np.array([[0, 1.0], [0, 0], [1.0, 0], [0, 0]])  # (D, K) animal -> 2, action -> 1
-w_k = np.array([[1.0, 0], [0, 0], [0, 0], [0, 1.0]])  # (D, K) animal -> 1, article -> 2
+w_q = np.array([[0, 1.0], [0, 0], [1.0, 0], [0, 0]])  # (D, 2) animal -> column 1, action -> 0
+w_k = np.array([[1.0, 0], [0, 0], [0, 0], [0, 1.0]])  # (D, 2) animal -> column 0, article -> 1
 pair_weights = {
     "dot": (),
     "general": (w_q @ w_k.T,),

@@ -293,8 +293,8 @@ assert (to["dogs"], to["the"]) == ("dogs", "snow")
 # %% [markdown]
 # ## Exercises
 #
-# The command `npformer exercise list 5` lists the exercises of this chapter. The gradient checker grades each
-# of them.
+# The command `npformer exercise list 5` lists the exercises of this chapter. The gradient checker grades the
+# backward passes.
 #
 # - `npformer exercise start softmax`: write a softmax whose exponentials do not overflow.
 # - `npformer exercise start attention`: write the three lines of attention for any number of leading axes.

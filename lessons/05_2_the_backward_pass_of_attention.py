@@ -226,8 +226,8 @@ assert_allclose(run.gradients[places["scores"]].sum(-1), 0, atol=1e-12)
 
 # %% [markdown]
 # This is the whole backward pass of attention: four products of matrices, and one sum along each row. You
-# find the same lines in `attention_backward` of `npformer/functional/attention.py`, with masks (chapter 6)
-# and dropout (chapter 8) between them.
+# find the same lines in `attention_backward` of `npformer/functional/attention.py`, with dropout (chapter 8)
+# between them. Masks need no further line.
 #
 # ## The gradient check
 #
@@ -284,8 +284,8 @@ assert cache.weights[0, 2] > 0.8
 # %% [markdown]
 # ## Exercises
 #
-# The command `npformer exercise list 5` lists the exercises of this chapter. The gradient checker grades each
-# of them.
+# The command `npformer exercise list 5` lists the exercises of this chapter. The gradient checker grades the
+# backward passes.
 #
 # - `npformer exercise start softmax-backward`: write the backward pass of the softmax. It needs one sum for
 #   each row, and no Jacobian.

@@ -33,15 +33,15 @@ rng = np.random.default_rng(5)
 
 # %% tags=["plot"]
 same = np.random.default_rng(0)
-q, k = same.standard_normal((2, 4, 6))  # each (T, K)
+q, k = same.standard_normal((2, 4, 6))  # each (T, d_k)
 arrays = {"q": q, "k": k, "products": q @ k.T, "scores": q @ k.T / math.sqrt(6)}
 arrays["weights"], _ = softmax(arrays["scores"])
 steps = {
     "products": Step("q kᵀ", ["q", "k"]),
-    "scores": Step("÷ √K", ["products"]),
+    "scores": Step("÷ √dₖ", ["products"]),
     "weights": Step("softmax", ["scores"]),
 }
-axes = {"q": "T K", "k": "S K"} | dict.fromkeys(("products", "scores", "weights"), "T S")
+axes = {"q": "T dₖ", "k": "S dₖ"} | dict.fromkeys(("products", "scores", "weights"), "T S")
 figure = gradient_flow("q products scores weights \n k . . .", arrays, steps, axes=axes)
 show_figure(figure, "05_3_scale", "Step 2 is the division that this lesson is about")
 

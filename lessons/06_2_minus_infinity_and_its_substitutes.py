@@ -67,9 +67,9 @@ for dtype, edge in {np.float32: -104, np.float64: -746}.items():
 
 # %% [markdown]
 # Every number in the source documents is far below −746. So all of them should give the same weights
-# as −∞. We test this with a row of three scores, of which two are allowed. For this lesson and the next but
-# one, npformer has the masks of the source documents beside its own: `fill_scores` takes
-# `Masking(fill, how)`, the number, and whether it replaces the score or is added to it.
+# as −∞. We test this with a row of three scores, of which two are allowed. For this chapter, npformer has the
+# masks of the source documents beside its own: `fill_scores` takes `Masking(fill, how)`, the number, and
+# whether it replaces the score or is added to it.
 
 # %%
 fills = {"-inf": -math.inf, "-1e9": -1e9, "-1e10": -1e10, "-2^32+1": -(2.0**32) + 1}
@@ -171,7 +171,7 @@ assert np.isnan(unprotected.T @ dy_rest).all()
 # $$\begin{aligned}
 # e_s &= \exp(-\infty - 0) = 0 \\
 # p_s &= \frac{0}{1} = 0 \\
-# ds'_s &= p_s \left(dp_s - \sum_r dp_r\, p_r\right) = 0 \cdot (dp_s - 0) = 0
+# da'_s &= p_s \left(dp_s - \sum_r dp_r\, p_r\right) = 0 \cdot (dp_s - 0) = 0
 # \end{aligned}$$
 #
 # So a fully masked query has the output 0, and its gradients are 0. This is the only result in which a masked

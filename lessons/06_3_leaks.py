@@ -105,8 +105,8 @@ show_figure(figure, "06_leak", caption)
 # faces. All throws are independent, so the best possible prediction gives each face the probability 1/8. The
 # loss of this prediction is $-\log(1/8) = \log 8 = 2.08$.
 #
-# The model is small: an embedding with positions, one attention layer, and one linear layer. It predicts the
-# next throw:
+# The model is small: an embedding with positions, one attention layer, and one linear layer. For the next
+# throw it computes eight numbers, the *logits*. Their softmax gives the probabilities of the eight faces:
 
 # %% tags=["plot"]
 figure = shape_flow(
@@ -205,8 +205,8 @@ show_figure(figure, "06_dice", "The loss of the leaking model is too low for dic
 
 # %% [markdown]
 # In training, the loss of the leaking model falls to .33, close to the lowest possible value of .26. Its
-# loss on *new* data is just as low, because the model leaks there too. So a validation set does not reveal
-# the error, and neither does regularization or longer training.
+# loss on *new* data is just as low, because the model leaks there too. So measuring the loss on data that is
+# kept apart for this, a *validation set*, does not reveal the error. Neither does longer training.
 #
 # Only generation reveals it. When the next throw is missing, the loss is above 3.5. This is worse than before
 # any training.

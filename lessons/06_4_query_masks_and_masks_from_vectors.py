@@ -134,7 +134,7 @@ assert masks.mask_from_embeddings(with_positions).all()
 assert 0.05 < hidden < 0.1
 
 # %% [markdown]
-# About 7 % of the real tokens are hidden, and chance decides which ones. This is why npformer computes its
+# About 6 % of the real tokens are hidden, and chance decides which ones. This is why npformer computes its
 # masks from ids.
 
 # %% [markdown]

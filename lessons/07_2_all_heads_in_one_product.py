@@ -188,8 +188,8 @@ show(cache)
 assert_allclose(y, y_package, rtol=1e-12)
 
 # %% [markdown]
-# (One can also put W^Q, W^K and W^V side by side, and compute one product instead of three. Chapter 16 shows
-# this.)
+# (One can also put W^Q, W^K and W^V side by side, and compute one product instead of three. GPT-2 does this:
+# lesson 25, `25_a_real_model_under_the_microscope`.)
 #
 # ## The other way of splitting
 #

@@ -101,8 +101,8 @@ assert_allclose(sum(z[:, h] @ w_o[6 * h : 6 * h + 6] for h in range(2)), y, rtol
 # formulas, with $x_t$ as a row vector:
 #
 # $$\begin{aligned}
-# \mathrm{score}_{ts} &= \frac{1}{\sqrt{K}}\; x_t\, (W_h^Q {W_h^K}^\top)\, x_s^\top \\
-# y_t &= \sum_h \sum_s p_{ts}\, x_s\, (W_h^V W^O_h)
+# \mathrm{score}_{hts} &= \frac{1}{\sqrt{K}}\; x_t\, (W_h^Q {W_h^K}^\top)\, x_s^\top \\
+# y_t &= \sum_h \sum_s p_{hts}\, x_s\, (W_h^V W^O_h)
 # \end{aligned}$$
 #
 # So a head is described by two matrices of shape (D, D). The first one, $W_h^Q {W_h^K}^\top$, decides which

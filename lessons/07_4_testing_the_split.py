@@ -255,10 +255,6 @@ assert_allclose(permuted, layer.forward(x)[0][:, order], rtol=1e-9)
 assert_allclose(alone.forward(x)[0], plain, rtol=1e-12)
 
 # %% [markdown]
-# **Your turn.** In the terminal, the command `s` shows an array of the lesson. Print the weights with
-# `s attended.weights`, and check three heads with `!print(gradcheck(MultiHeadAttention(6, 3), own))`.
-
-# %% [markdown]
 # **Your turn.** In the terminal, print the weights of the trained heads with `s attended.weights`. Which of
 # the two heads attends to the left?
 

@@ -53,7 +53,7 @@ figure = gradient_flow(layout, arrays, steps, axes=dict.fromkeys(arrays, "T D"))
 show_figure(figure, "08_1_add_and_norm", "Add & norm: the sum of x and a sublayer is normalized")
 
 # %% [markdown]
-# The picture shows both operations of this chapter for T vectors of length D: the sum $u = x + h$, where $h$
+# The picture shows both operations of this chapter for T vectors of D numbers: the sum $u = x + h$, where $h$
 # is the output of the sublayer, and the norm. We begin with the norm. Each sublayer adds something to $x$, so
 # the numbers could grow from layer to layer. The norm brings them back to the same size. Lesson 8.3
 # (`08_3_the_residual_connection`) explains the sum.
@@ -213,7 +213,7 @@ show_figure(figure, "08_1_running", caption)
 # ## Exercises
 #
 # The command `npformer exercise list 8` lists the exercises of this chapter. The gradient checker grades
-# each of them.
+# the backward passes.
 #
 # - `npformer exercise start layer-norm`: write the forward pass of layer normalization. It must also be right
 #   for rows whose numbers are almost equal.

@@ -35,21 +35,21 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 same = np.random.default_rng(0)
 x, w = same.standard_normal((4, 6)), same.standard_normal((6, 6))
 ones, zeros = np.ones(6), np.zeros(6)
-post = {"x": x, "f": x @ w, "s": x + x @ w, "y": layer_norm(x + x @ w, ones, zeros)[0]}
+post = {"x": x, "f": x @ w, "u": x + x @ w, "y": layer_norm(x + x @ w, ones, zeros)[0]}
 n, _ = layer_norm(x, ones, zeros)
 pre = {"x": x, "n": n, "f": n @ w, "y": x + n @ w}
 post_steps = {
     "f": Step("sublayer", ["x"]),
-    "s": Step("x + f", ["x", "f"]),
-    "y": Step("norm", ["s"]),
+    "u": Step("x + f", ["x", "f"]),
+    "y": Step("norm", ["u"]),
 }
 pre_steps = {
     "n": Step("norm", ["x"]),
     "f": Step("sublayer", ["n"]),
     "y": Step("x + f", ["x", "f"]),
 }
-axes = dict.fromkeys("xnfsy", "T D")
-figure = gradient_flow("x . s y \n . f . .", post, post_steps, dict.fromkeys(post), axes=axes)
+axes = dict.fromkeys("xnfuy", "T D")
+figure = gradient_flow("x . u y \n . f . .", post, post_steps, dict.fromkeys(post), axes=axes)
 show_figure(figure, "08_4_post", "Post-norm: every path from dy to dx goes through the norm")
 figure = gradient_flow("x . . y \n . n f .", pre, pre_steps, dict.fromkeys(pre), axes=axes)
 show_figure(figure, "08_4_pre", "Pre-norm: dy reaches dx on a path without a norm")
@@ -61,7 +61,7 @@ show_figure(figure, "08_4_pre", "Pre-norm: dy reaches dx on a path without a nor
 # multiplies by $J^\top$. Let $N$ stand for the backward pass of the norm:
 #
 # $$\begin{aligned}
-# \mathrm{post:} \quad y &= \mathrm{norm}(x + f(x)) & \quad dx &= ds + J^\top ds, \quad ds = N(dy) \\
+# \mathrm{post:} \quad y &= \mathrm{norm}(x + f(x)) & \quad dx &= du + J^\top du, \quad du = N(dy) \\
 # \mathrm{pre:} \quad y &= x + f(\mathrm{norm}(x)) & \quad dx &= dy + N(J^\top dy)
 # \end{aligned}$$
 #
@@ -160,7 +160,7 @@ for name, (lengths, _) in stacks.items():
     print(f"{name:22}", "".join(f"{lengths[n]:10.2g}" for n in (1, 6, 12, 24)))
 
 # %% tags=["plot"]
-passed = np.arange(25)
+passed = np.arange(len(stacks["f(x)"][0]))  # 0 to 24
 figure = curves(
     [lengths for lengths, _ in stacks.values()],
     passed,
@@ -282,8 +282,9 @@ assert_allclose([top.std(), pre[0][0]], [4.6, 1 / 4.6], rtol=0.03)
 # `npformer exercise list 8` lists the exercises of this chapter. This lesson has none that are graded. Its
 # measurement can be repeated with other stacks:
 #
-# - In a copy of this file, change `n_layers` to 48, and print the lengths and the shares after 48 layers.
-#   Predict first which of the five variants changes most.
+# - In a copy of this file, change `n_layers` to 48, and add 48 to the numbers of layers in the two loops that
+#   print. Predict first which of the five variants changes most. (The last check then fails, because its
+#   numbers belong to 24 layers.)
 # - By hand: let $f(x) = wx$ for a number $x$, without a norm. Which factor multiplies the gradient in 24
 #   layers with the direct path, and which without it? Compute both for w = .1.
 #

@@ -342,8 +342,8 @@ assert losses[-1] < 1e-3
 # %% [markdown]
 # ## Exercises
 #
-# The command `npformer exercise list 9` lists the exercises of this chapter. The gradient checker grades each
-# of them.
+# The command `npformer exercise list 9` lists the exercises of this chapter. The gradient checker grades the
+# backward passes.
 #
 # - `npformer exercise start relu-backward`: write the backward pass of the ReLU. The cache is y, and one
 #   comparison is enough.

@@ -72,7 +72,7 @@ assert_allclose(layer.forward(x)[0], y, rtol=1e-12)
 #
 # | | attention | feed-forward network |
 # |---|---|---|
-# | keys and values | computed from the other tokens | learned parameters |
+# | keys and values | computed from the tokens | learned parameters |
 # | their number | the length of the sentence | always F |
 # | weights | sum to 1 | any sum; all of them may be 0 |
 #

@@ -48,8 +48,9 @@ assert (encoder_layer, decoder_layer) == (3_152_384, 4_204_032)
 
 # %% [markdown]
 # Now the whole model. It has 6 encoder layers and 6 decoder layers, and so 12 feed-forward networks. There
-# are 6 + 2 · 6 = 18 attention layers and 6 · 2 + 6 · 3 = 30 layer norms. The embedding has 41,096 tokens,
-# and its table is shared by encoder, decoder and output layer. Here attention has no biases.
+# are 6 + 2 · 6 = 18 attention layers and 6 · 2 + 6 · 3 = 30 layer norms. The table of embeddings is shared by
+# encoder, decoder and output layer. It has 41,096 tokens here. The paper says "about 37000", but then the sum
+# would be 63 million parameters, and not 65 million as in its table 3. Here attention has no biases.
 
 # %%
 parts = {
@@ -63,6 +64,7 @@ for name, size in parts.items():
 
 # %% tags=["check"]
 assert round(sum(parts.values()) / 1e6, 2) == 65.14
+assert round((sum(parts.values()) - 4_096 * 512) / 1e6) == 63  # with 37,000 tokens
 assert round(parts["12 feed-forward networks"] / sum(parts.values()), 2) == 0.39
 
 # %% [markdown]

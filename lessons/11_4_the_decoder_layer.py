@@ -71,7 +71,7 @@ def attend(name, x, m, mask=None):
 def attend_backward(name, dy, cache):
     """Return dx and dm separately."""
     of_q, of_k, of_v, of_z, of_y = cache
-    dz = F.split_heads(affine_backward(name + ".output", dy, of_y), H)  # (B, H, T, K)
+    dz = F.split_heads(affine_backward(name + ".output", dy, of_y), H)  # (B, H, T, d_k)
     dq, dk, dv = (F.merge_heads(d) for d in F.attention_backward(dz, of_z))  # (B, T or S, D)
     dx = affine_backward(name + ".query", dq, of_q)  # (B, T, D)
     dm = affine_backward(name + ".key", dk, of_k)  # (B, S, D)
