@@ -128,7 +128,7 @@ def test_wrong_inputs_are_refused(draw, sentence):
         lambda: attention_grid(np.ones((1, 1, 1, 1)), ["a"], ["a"], large=(0, 0)),
         lambda: attention_grid(random_weights(4, 2, 1, 60), None, None),
         lambda: attention(np.full((128, 2, 5, 5), 0.2)[:, None], layer=127),
-        lambda: attention_map(np.eye(4), None, None, title="it " * 30, ax=axes_at(new_figure(4, 4), 1, 1, 2, 2)),
+        lambda: mask_map([[True]], None, None, title="a " * 30, ax=axes_at(new_figure(4, 5), 1, 1, 2, 2)),
         lambda: image_attention(np.ones((60, 6, 3)), np.ones((2, 5, 1)), title="longer than the picture"),
         lambda: curves([1, 2], [0, 100_000]),
         lambda: curve_page([Panel("loss", [Curve([0, 2000], [1, 2])])]),
