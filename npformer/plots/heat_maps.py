@@ -231,7 +231,7 @@ def bar_height(height: float) -> float:
 def _bar_ticks(scale: Scale, height: float) -> dict[float, str]:
     """Return the numbers beside a colour bar, each with its text."""
     places = MaxNLocator(max(1, min(5, int(height / 0.4)))).tick_values(scale.low, scale.high)
-    slack = 1e-9 * (scale.high - scale.low)
+    slack = 1e-6 * (scale.high - scale.low)  # of rounding in float32
     inside = [float(v) for v in places if scale.low - slack <= v <= scale.high + slack]
     return {v: f"{v:.3g}".replace("-", "−") for v in inside}
 
