@@ -1,7 +1,9 @@
 """npformer lens: show what a model would predict after each layer, and what its parts add to a logit."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from npformer.cli.load_model import (
     ANY_MODEL,
@@ -12,6 +14,9 @@ from npformer.cli.load_model import (
 from npformer.cli.options import INDEX, Rule, add, only_if
 from npformer.cli.output import print_lines
 from npformer.cli.pictures import require_picture, write_picture
+
+if TYPE_CHECKING:
+    from npformer.plots import Figure
 
 EPILOG = """\
 Examples: npformer lens --model en-de "A man is riding a bicycle."
@@ -43,12 +48,13 @@ def run(arguments: Namespace) -> int:
     if arguments.parts:
         settings = {name: getattr(arguments, name) for name in ("target", "versus", "position")}
         parts = loaded.attribution(arguments.text, **settings)
-        table, figure, shown = parts.table(), parts.plot(), [parts.explained]
+        table, shown = parts.table(), [parts.explained]
+        draw: Callable[[], Figure] = parts.plot
     else:
         lens = loaded.lens(arguments.text)
-        table, figure = lens.table(arguments.position), lens.plot()
+        table, draw = lens.table(arguments.position), lens.plot
         shown = [*lens.tokens, *(best[0] for row in lens.predictions for best in row)]
     note_unknown_words(loaded, arguments.text)
     print_lines(table)
-    write_picture(figure, path, shown)
+    write_picture(draw, path, shown)
     return 0

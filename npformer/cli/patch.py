@@ -52,5 +52,5 @@ def run(arguments: Namespace) -> int:
         note_unknown_words(loaded, text)
     print_lines(found.table())
     columns = (each for effects in found.effects.values() for each in effects.columns)
-    write_picture(found.plot(), path, [found.explained, *columns])
+    write_picture(found.plot, path, [found.explained, *columns])
     return 0

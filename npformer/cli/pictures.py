@@ -1,10 +1,11 @@
 """The pictures that a command draws: written, shown in the terminal, with a note about missing fonts."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npformer.cli.output import console, note, print_line
+from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.storage.atomic import require_place
 
@@ -33,16 +34,23 @@ def require_picture(path: Path) -> None:
     require_place(path, advice="give a folder that exists and may be written to")
 
 
-def write_picture(figure: "Figure", path: Path, texts: Iterable[str]) -> None:
-    """Write a picture, say so, and show it in the terminal if that can show pictures.
+def write_picture(draw: "Callable[[], Figure]", path: Path, texts: Iterable[str]) -> None:
+    """Draw and write a picture, say so, and show it in the terminal if that can show pictures.
+
+    If it cannot be drawn, as for too many tokens, a note says so: what was printed before it stands.
 
     Args:
-        figure: The picture.
+        draw: A function that draws the picture.
         path: Its file.
         texts: The texts in it that come from a model or a user, whose characters may have no font.
     """
     from npformer.plots import save
 
+    try:
+        figure = draw()
+    except UserError as error:
+        note(f"there is no picture, because {error}")
+        return
     note_missing_fonts(texts)
     print_line(f"wrote {save(figure, path)}")
     print_pictures(console(), [(figure, path)])

@@ -81,7 +81,7 @@ def run(arguments: Namespace) -> int:
     print_lines(found.table())
     _note_error(found, arguments.tolerance)
     texts = chain([found.explained], *found.tokens.values())
-    write_picture(found.plot(), Path(arguments.out), texts)
+    write_picture(found.plot, Path(arguments.out), texts)
     return 0
 
 

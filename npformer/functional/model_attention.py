@@ -94,6 +94,8 @@ def _named_layers(weights: Any) -> list[tuple[str, Any]]:
     if not _is_tensor(weights):
         weights = _from_lists(weights)
     if weights.ndim == 5:
+        if not len(weights):
+            raise UserError(f"weights is empty: {RETURNS_NONE}")
         return [(f"weights[{index}]", weights[index]) for index in range(len(weights))]
     return [("weights", weights)]
 

@@ -121,10 +121,11 @@ class LogitAttribution:
             most: The number of parts that are drawn, those with the largest numbers.
         """
         from npformer import plots  # matplotlib takes a second to load
-        from npformer.plots.style import drawable
+        from npformer.plots.style import drawable, literal
 
         kept = self._largest(most)
-        title = drawable([f"logit {self.logit:.3f} of {token_label(self.explained)}: what each part adds"])[0]
+        title = f"logit {self.logit:.3f} of {token_label(self.explained)}: what each part adds"
+        title = literal(drawable([title])[0])
         return plots.score_bars([[part.value for part in kept]], [[part.label for part in kept]], title=title)
 
     def _largest(self, most: int) -> list[Part]:

@@ -112,7 +112,7 @@ class Patching:
             UserError: If there are too many tokens or layers for a picture.
         """
         from npformer import plots  # matplotlib takes a second to load
-        from npformer.plots.style import drawable
+        from npformer.plots.style import drawable, literal
 
         maps = [
             [
@@ -121,7 +121,7 @@ class Patching:
             ]
             for name, each in self.effects.items()
         ]
-        return plots.patch_grid(maps, title=drawable([self.explained])[0])
+        return plots.patch_grid(maps, title=literal(drawable([self.explained])[0]))
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name or 'layers'} {each.exact.shape}" for name, each in self.effects.items())

@@ -184,9 +184,11 @@ def score_gradient(logits: Array, output: Output, versus: int | None = None) -> 
         Zeros of the shape of the logits, with 1 at the output and -1 at `versus`.
 
     Raises:
-        UserError: If there is no such position or token.
+        UserError: If there is no such position or token, or if both tokens are the same.
     """
     require_index("position", output.position, logits.shape[1])
+    if versus == output.token:
+        raise UserError("target and versus are the same token, so the difference is 0: give another one")
     gradient = array_module(logits).zeros_like(logits)
     for token, sign in ((output.token, 1), (versus, -1)):
         if token is not None:

@@ -328,9 +328,10 @@ def _grid(drawn: Drawn) -> Figure:
     """Draw a small heat map for each head of each layer."""
     labelled = drawn.queries is not None or drawn.keys is not None
     n_layers, n_heads = len(drawn.values), len(drawn.values[0])
-    small = _pooled_to(drawn, panel_cells(n_layers, n_heads, drawn.shape))
+    last = max(drawn.names.layers)
+    small = _pooled_to(drawn, panel_cells(n_layers, n_heads, drawn.shape, last))
     heats = grid_heats(np.stack(small.values).astype(np.float64), small.queries, small.keys, small.mask)
-    plan = grid_plan(heats, compact=True)
+    plan = grid_plan(heats, compact=True, last=last)
     left_out = "no labels: layer= and head= draw one map with labels" if labelled and not plan.words else ""
     return draw_grid(heats, plan, small.noted("", left_out) or None, names=small.names)
 

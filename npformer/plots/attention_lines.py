@@ -71,7 +71,7 @@ def word_lines(
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
     """
     with drawing(queries, keys, names, title):
-        values = array(weights, "weights", 2 if np.ndim(weights) == 2 else 3).astype(np.float64)
+        values = array(weights, "weights", 2, 3).astype(np.float64)
         values = values.reshape(-1, *values.shape[-2:])  # (H, T, S)
         count, n_queries, n_keys = values.shape
         left, right = words(queries, n_queries, "queries"), words(keys, n_keys, "keys")
@@ -84,6 +84,7 @@ def word_lines(
             query = require_index("query", query, n_queries)
         if most is not None:
             require_count("most", most)
+        require_count("every", every)
         _require_line_widths(values)
         shown = np.zeros(n_queries, bool)
         shown[slice(None) if query is None else query] = True

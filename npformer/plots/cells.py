@@ -12,6 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from npformer.backend import to_numpy
 from npformer.errors import UserError
 from npformer.plots.layout import PAD, array, mask_array, root, sheet, words
 from npformer.plots.palette import colour as colour_of
@@ -61,9 +62,7 @@ class Grid:
     @property
     def values(self) -> np.ndarray:
         """A copy of the matrix, (N, M)."""
-        return np.atleast_2d(
-            array(self.matrix, self.label or "the matrix", 1 if np.ndim(self.matrix) == 1 else 2)
-        )
+        return np.atleast_2d(array(self.matrix, self.label or "the matrix", 1, 2))
 
 
 class Placed(NamedTuple):
@@ -214,12 +213,12 @@ def cell_colours(grid: Grid) -> np.ndarray:
         strength = 0.08 + 0.92 * size / (size.max() or 1.0)
     colours: np.ndarray = 1 - strength[..., None] * (1 - full)  # towards white
     if grid.padded is not None:
-        padded = np.asarray(grid.padded)
+        padded = to_numpy(grid.padded)
         if padded.dtype != bool or padded.shape != values.shape[:1]:
             raise UserError(f"padded must be bool with shape ({len(values)},), one for each row")
         colours[padded] = to_rgb(colour_of("padding"))
     for role, where in (("masked", ~mask_array(grid.mask, values.shape)), *grid.painted):
-        colours[np.broadcast_to(where, values.shape)] = to_rgb(colour_of(role))
+        colours[mask_array(where, values.shape)] = to_rgb(colour_of(role))
     return colours
 
 

@@ -15,6 +15,7 @@ from npformer.errors import UserError, quantity
 from npformer.plots.layout import PAD, array, axes_at, entitle, new_figure, root, size_of, words
 from npformer.plots.palette import head_colour
 from npformer.plots.style import LABEL, TEXT, drawing, line_height, visible, widest
+from npformer.validation import require_count
 
 WIDTH, HEIGHT = 5.6, 3.4  # inches, of the axes
 SAMPLE = 0.26  # length of a sample of the curve, beside its name
@@ -51,9 +52,9 @@ def curves(
     Raises:
         UserError: If a shape is wrong, or the names do not fit above each other.
     """
-    values = array(y, "y", 1 if np.ndim(y) == 1 else 2)
+    values = array(y, "y", 1, 2)
     values = values.reshape(-1, values.shape[-1])
-    places = np.arange(values.shape[1]) if x is None else array(x, "x", 1)
+    places = np.arange(values.shape[1]) if x is None else _places(x, "x")
     if len(places) != values.shape[1]:
         raise UserError(
             f"x has {quantity(len(places), 'number')}, and y {quantity(values.shape[1], 'column')}: "
@@ -68,7 +69,9 @@ def curves(
         else:
             entitle(ax, title)
         lines = [
-            ax.plot(places, row, color=curve_colour(i), linestyle=DASHES[i % 4], linewidth=1.8)[0]
+            ax.plot(places, row, color=curve_colour(i), linestyle=DASHES[i % 4], linewidth=1.8, **_dots(row))[
+                0
+            ]
             for i, row in enumerate(values)
         ]
         ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
@@ -80,13 +83,28 @@ def curves(
         return root(ax)
 
 
+def _places(x: ArrayLike, name: str) -> np.ndarray:
+    """Return the numbers of an x-axis, (P,), or raise UserError if they are none."""
+    places = array(x, name, 1)
+    if not np.isfinite(places).all():
+        raise UserError(f"{name} has numbers that are not finite: an axis needs finite ones")
+    return places
+
+
+def _dots(y: np.ndarray) -> dict[str, Any]:
+    """Return the settings of dots at the numbers that have no neighbour to draw a line to. Shapes: y (P,)."""
+    known = np.pad(np.isfinite(y), 1)  # (P + 2,)
+    alone = known[1:-1] & ~known[:-2] & ~known[2:]
+    return {"marker": "o", "markersize": 3.5, "markevery": alone} if alone.any() else {}
+
+
 def curve_colour(index: int) -> str:
     """Return the colour of a curve: the heads' colours, ordered so that neighbours differ most."""
     return head_colour(ORDER[index % len(ORDER)])
 
 
 def _axes_for_curves(names: Sequence[str], ylabel: str, title: str | None) -> Axes:
-    right = widest(names, TEXT) + SAMPLE + 0.25 if names else 0.2
+    right = widest(names, TEXT) + SAMPLE + 0.25 if names else 0.28  # half of the last number of the x-axis
     left = 0.62 + (line_height(LABEL) if ylabel else 0)
     size = PAD + left + WIDTH + right, 0.55 + HEIGHT + 2 * PAD
     figure = new_figure(*size, title=title, line_width=WIDTH + right)
@@ -224,11 +242,12 @@ def curve_page(
         raise UserError("a page of curves needs panels, and each panel a curve")
     low = min(x.min() for curves in sides for x, _ in curves)
     high = max(x.max() for curves in sides for x, _ in curves)
+    require_count("columns", columns)
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     texts = [(panel.name, [curve.label for curve in panel.curves]) for panel in panels]
     with drawing(texts, xlabel, title):
-        width = columns * (PANEL_LEFT + PANEL_WIDTH + PAD) + PAD
+        width = columns * (PANEL_LEFT + PANEL_WIDTH + PAD) + 2 * PAD  # half of the last number of the x-axis
         height = rows * (PANEL_ABOVE + PANEL_HEIGHT + PANEL_BELOW)
         figure = new_figure(width, height + PAD, "this page of curves", title=title)
         for index, (panel, numbers) in enumerate(zip(panels, sides, strict=True)):
@@ -238,8 +257,7 @@ def curve_page(
             ax = axes_at(figure, left, bottom, PANEL_WIDTH, PANEL_HEIGHT)
             named = []
             for index, (curve, (x, y)) in enumerate(zip(panel.curves, numbers, strict=True)):
-                few = curve.marked or len(x) == 1
-                dots: dict[str, Any] = {"marker": "o", "markersize": 3.5} if few else {}
+                dots = {"marker": "o", "markersize": 3.5} if curve.marked else _dots(y)
                 colour = curve_colour(index)
                 if curve.smooth:
                     ax.plot(x, y, color=colour, linewidth=0.6, alpha=FAINT, clip_on=False)
@@ -266,19 +284,22 @@ def smoothed(y: np.ndarray) -> np.ndarray:
     """Return the means of the numbers in a window that moves along them. Shapes: (N,) -> (N,).
 
     The window is symmetric, so that the curve is not delayed. It is narrower near the beginning, where the
-    loss of a run falls fastest, and it is cut off at the end.
+    loss of a run falls fastest, and it is cut off at the end. Numbers that are not finite are left out, and
+    the curve has gaps there.
     """
-    n = len(y)
-    sums = np.concatenate([[0.0], np.cumsum(y)])  # sums[i] is the sum of the first i numbers
+    n, known = len(y), np.isfinite(y)
+    # sums[0, i] is the sum of the first i numbers, and sums[1, i] the number of those that are finite
+    sums = np.pad(np.cumsum([np.where(known, y, 0), known], axis=1), ((0, 0), (1, 0)))  # (2, N + 1)
     places = np.arange(n)
     half = np.minimum(places, round(SMOOTHED * n / 2))
     starts, stops = places - half, np.minimum(places + half + 1, n)
-    means: np.ndarray = (sums[stops] - sums[starts]) / (stops - starts)
+    total, count = sums[:, stops] - sums[:, starts]
+    means: np.ndarray = np.where(known, total, np.nan) / np.maximum(count, 1)
     return means
 
 
 def _panel_numbers(panel: Panel, curve: Curve) -> tuple[np.ndarray, np.ndarray]:
-    x, y = array(curve.x, f"x of {panel.name}", 1), array(curve.y, f"y of {panel.name}", 1)
+    x, y = _places(curve.x, f"x of {panel.name}"), array(curve.y, f"y of {panel.name}", 1)
     if len(x) != len(y):
         raise UserError(
             f"{panel.name}: x has {quantity(len(x), 'number')}, and y {len(y):,}: give equally many"

@@ -16,6 +16,8 @@ from npformer.backend import to_numpy
 from npformer.errors import UserError
 from npformer.plots.board import Board, new_board
 from npformer.plots.boxes import Point
+from npformer.plots.heat_maps import refuse_not_finite
+from npformer.plots.layout import array
 from npformer.plots.palette import COLOURS, edge
 from npformer.plots.style import FORMULA, line_height, widest
 
@@ -53,7 +55,8 @@ def gradient_flow(
 ) -> Figure:
     """Draw a computation of arrays. An array is a rectangle of cells.
 
-    The larger the absolute value of a number, the stronger the colour of its cell.
+    The larger the absolute value of a number, the stronger the colour of its cell. Minus infinity, as of
+    masked scores, is dark grey.
 
         layout = '''x  h  y
                     w  .  .'''
@@ -77,7 +80,9 @@ def gradient_flow(
     gradients = gradients or {}
     rows = [line.split() for line in layout.strip().splitlines()]
     column = {name: index for row in rows for index, name in enumerate(row) if name != "."}
-    _check(column, arrays, steps, gradients, axes)
+    if not column:
+        raise UserError("the layout has no arrays: write their names in rows and columns")
+    _check(rows, column, arrays, steps, gradients, axes)
     _check_ways(rows, column, steps)
     lane = LANE if gradients else 0.0
     texts = [*(f"d{name}" for name in column), *axes.values(), *(step.text for step in steps.values())]
@@ -177,8 +182,12 @@ class Block:
         row, column = np.indices(numbers.shape).reshape(2, -1)
         starts = np.stack([left + wide * column, top - high * (row + 1)], -1)  # (N·M, 2)
         corners = np.array([[0, 0], [wide, 0], [wide, high], [0, high]])  # (4, 2)
-        size = np.abs(numbers.astype(np.float64)).ravel()
-        faces = LinearSegmentedColormap.from_list("size", ["#ffffff", colour])(size / (size.max() or 1.0))
+        shown = numbers != -np.inf
+        size = np.where(shown, np.abs(numbers.astype(np.float64)), 0)
+        colours = LinearSegmentedColormap.from_list("size", ["#ffffff", colour])
+        faces = colours.with_extremes(bad=COLOURS["masked"])(
+            np.ma.masked_array(size / (size.max() or 1.0), ~shown).ravel()
+        )
         cells = PolyCollection(starts[:, None] + corners, facecolors=faces, edgecolors=faces)
         cells.set(linewidth=0.3, zorder=4, clip_on=False)
         board.ax.add_collection(cells, autolim=False)
@@ -274,6 +283,7 @@ def _arrow(board: Board, start: Point, end: Point, middle: float, lane: float, *
 
 
 def _check(
+    rows: Sequence[Sequence[str]],
     column: Mapping[str, int],
     arrays: Mapping[str, ArrayLike],
     steps: Mapping[str, Step],
@@ -282,27 +292,39 @@ def _check(
 ) -> None:
     """Raise UserError if a name is missing or stands in a wrong place, or if a shape is wrong."""
     for name in column:
+        places = sum(row.count(name) for row in rows)
+        if places > 1:
+            raise UserError(f"{name} stands {places} times in the layout: give it one place")
         if name not in arrays or name not in axes:
             raise UserError(
                 f"{name} of the layout is missing in arrays or axes: give its numbers and letters"
             )
-        shape = np.shape(to_numpy(arrays[name]))
-        if len(shape) not in (1, 2) or len(shape) != len(axes[name].split()):
+        shape = _numbers(arrays[name], name).shape
+        if len(shape) != len(axes[name].split()):
             raise UserError(
                 f"{name} has shape {shape}, and its axes are {axes[name]!r}: give one or two axes, and a "
                 "letter for each"
             )
         gradient = gradients.get(name)
-        if gradient is not None and np.shape(to_numpy(gradient)) != shape:
-            other = np.shape(to_numpy(gradient))
+        other = shape if gradient is None else _numbers(gradient, f"d{name}").shape
+        if other != shape:
             raise UserError(f"{name} has shape {shape}, and its gradient {other}: give equal shapes")
     for name in (*gradients, *steps, *(name for step in steps.values() for name in step.inputs)):
         if name not in column:
             raise UserError(f"the layout has no {name}: add it, or remove it from steps and gradients")
     for result, step in steps.items():
+        if not step.inputs:
+            raise UserError(f"the operation of {result} has no inputs: give one at least")
         for name in step.inputs:
             if column[name] >= column[result]:
                 raise UserError(f"{result} uses {name}: place it to the right of {name} in the layout")
+
+
+def _numbers(values: ArrayLike, name: str) -> np.ndarray:
+    """Return an array of one or two axes, in which minus infinity counts as masked, or raise UserError."""
+    numbers = array(values, name, 1, 2)
+    refuse_not_finite(numbers, name, numbers != -np.inf)
+    return numbers
 
 
 def _check_ways(rows: Sequence[Sequence[str]], column: Mapping[str, int], steps: Mapping[str, Step]) -> None:

@@ -50,6 +50,9 @@ def computation_graph(
     missing = [name for name in names if name not in values]
     if missing:
         raise UserError(f"values has no number for {', '.join(missing)}: give one for each variable")
+    for name in gradients:
+        if name not in names:
+            raise UserError(f"no operation has the variable {name}: remove it from gradients")
     texts = [number(values[name], decimals) for name in names]
     slopes = {name: f"d{name} = {number(slope, decimals)}" for name, slope in gradients.items()}
     with new_board(names, title=title, what="this graph") as board:

@@ -25,6 +25,7 @@ from npformer.plots.layout import (
     PAD,
     array,
     axes_at,
+    entitle,
     mask_array,
     new_figure,
     root,
@@ -35,8 +36,19 @@ from npformer.plots.layout import (
     write_at,
 )
 from npformer.plots.palette import COLOURS, ink_on, signed_map, weight_map
-from npformer.plots.style import DPI, LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest
-from npformer.validation import require_index, short
+from npformer.plots.style import (
+    DPI,
+    LABEL,
+    SMALL,
+    TEXT,
+    drawing,
+    line_height,
+    number,
+    text_size,
+    widest,
+    wrapped,
+)
+from npformer.validation import is_number, require_index, short
 
 GAP = 0.06  # between labels and cells, in inches
 AXIS = line_height(LABEL) + GAP  # height of an axis label
@@ -157,7 +169,7 @@ def make_heat_map(
     """
     copied = array(values, name, 2).astype(np.float64)
     shown = mask_array(mask, copied.shape) & (copied != -np.inf)
-    _refuse_nan(copied, shown, name)
+    refuse_not_finite(copied, name, shown)
     rows, columns = copied.shape
     queries = None if queries is None else words(queries, rows, "queries")
     keys = None if keys is None else words(keys, columns, "keys")
@@ -166,9 +178,9 @@ def make_heat_map(
     return HeatMap(copied, shown, queries, keys, scale, numbers, legend=entries)
 
 
-def _refuse_nan(values: np.ndarray, mask: np.ndarray, name: str) -> None:
+def refuse_not_finite(values: np.ndarray, name: str, mask: np.ndarray | None = None) -> None:
     """Raise a UserError unless all numbers that are not masked are finite. Shapes: (...) each."""
-    wrong = np.argwhere(~np.isfinite(values) & mask)
+    wrong = np.argwhere(~np.isfinite(values) & (True if mask is None else mask))
     if len(wrong):
         index = tuple(wrong[0].tolist())
         raise UserError(f"{name}{list(index)} is {values[index]}: a colour needs a finite number")
@@ -189,16 +201,26 @@ def room(heat: HeatMap, cell: float, *, bar: bool) -> Room:
     queries = [str(rows - 1)] if heat.queries is None else heat.queries[:: heat.every[0]]
     rotation = 0 if heat.keys is None else _key_rotation(keys, pitch, size)
     band, overhang = _band_of(keys, pitch, size, rotation)
-    title = text_size(heat.title, PANEL, math=True)[1] + 2 * GAP if heat.title else 0
+    title_width, title = text_size(heat.title, PANEL, math=True) if heat.title else (0.0, 0.0)
     named = widest((text for _, text in heat.legend), TEXT) + 0.35
     width, height = columns * across, rows * down
-    right = max(overhang, named - width if heat.legend else 0)
-    left = AXIS + widest(queries, size) + GAP
+    beside = (title_width - width) / 2  # the title stands in the middle above the cells
+    right = max(overhang, beside, named - width if heat.legend else 0)
+    left = max(AXIS + widest(queries, size) + GAP, beside)
     if bar:
         right = max(right, PAD + bar_room(heat.scale, bar_height(height)))
     below = max(BAR_LEAST - height, 0) if bar else 0
     below = max(below, word_line(TEXT) - height) + LEGEND * len(heat.legend)
-    return Room(width, height, left, AXIS + band + GAP + title, right, below, size, rotation)
+    return Room(
+        width,
+        height,
+        left,
+        AXIS + band + GAP + (title + 2 * GAP if title else 0),
+        right,
+        below,
+        size,
+        rotation,
+    )
 
 
 def bar_height(height: float) -> float:
@@ -209,7 +231,8 @@ def bar_height(height: float) -> float:
 def _bar_ticks(scale: Scale, height: float) -> dict[float, str]:
     """Return the numbers beside a colour bar, each with its text."""
     places = MaxNLocator(max(1, min(5, int(height / 0.4)))).tick_values(scale.low, scale.high)
-    inside = [float(v) for v in places if scale.low - 1e-12 <= v <= scale.high * (1 + 1e-9) + 1e-12]
+    slack = 1e-6 * (scale.high - scale.low)  # of rounding in float32
+    inside = [float(v) for v in places if scale.low - slack <= v <= scale.high + slack]
     return {v: f"{v:.3g}".replace("-", "−") for v in inside}
 
 
@@ -346,7 +369,8 @@ def _legend(ax: Axes, entries: Sequence[tuple[str, str]], y: float) -> None:
 
 def _whole(room: float) -> MaxNLocator:
     """Return a locator of at most 8 round whole numbers, or of at most `room` if that is smaller."""
-    return MaxNLocator(max(1, min(8, int(room))), integer=True, steps=[1, 2, 5, 10])
+    most = max(1, min(8, int(room)))
+    return MaxNLocator(most, integer=True, steps=[1, 2, 5, 10], min_n_ticks=1)
 
 
 # Pictures of one matrix, or of several in a row.
@@ -379,6 +403,8 @@ def attention_map(
     with drawing(queries, keys, title):
         heat = make_heat_map(weights, queries, keys, mask, numbers=numbers, legend=True)
         if largest is not None:
+            if not (is_number(largest) and 0 < largest < math.inf):
+                raise UserError(f"largest is {short(largest)}: give a number above 0")
             heat.scale = heat.scale._replace(high=largest)
         return _finish(heat, ax, title)
 
@@ -423,7 +449,8 @@ def mask_map(
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
     """
     with drawing(queries, keys, title):
-        rows, columns = np.shape(mask)[-2:] if np.ndim(mask) > 1 else (1, np.size(mask))
+        if queries is None or keys is None:
+            rows, columns = np.atleast_2d(array(mask, "mask", 1, 2, 3, 4)).shape[-2:]
         shape = (rows if queries is None else len(queries), columns if keys is None else len(keys))
         heat = make_heat_map(mask_array(mask, shape), queries, keys, name="mask")
         heat.scale = mask_scale()
@@ -481,7 +508,7 @@ def value_map(
     """
     with drawing(xlabel, ylabel, label, title):
         heat = make_heat_map(values, None, None, name="values")
-        _refuse_nan(heat.values, np.ones_like(heat.mask), "values")
+        refuse_not_finite(heat.values, "values")
         heat.scale = signed_scale(heat.values, label)
         heat.axis_labels = (ylabel, xlabel)
         high, wide = (
@@ -494,8 +521,8 @@ def value_map(
             figure = new_figure(wide + 1 + bar, high + 0.6 + 2 * PAD, title=title, line_width=wide + bar)
             ax = axes_at(figure, 0.85, PAD, wide, high)
             place = axes_at(figure, 0.85 + wide + PAD, PAD, BAR, high)
-        elif title:
-            ax.set_title(title)
+        else:
+            entitle(ax, title)
         image = _draw_on(ax, heat, Room(*size_of(ax), 0, 0, 0, 0, TEXT, 0))
         ax.set_aspect("auto")
         if place is not None:
@@ -568,7 +595,7 @@ def _finish(heat: HeatMap, ax: Axes | None, title: str | None, *, bar: bool = Tr
     """Draw on the given axes, or on a figure of its own."""
     if ax is None:
         return heat_row([heat], title, bar=bar)
-    heat.title = title
+    heat.title = wrapped(title, size_of(ax)[0], PANEL)
     _draw_on(ax, heat, _fit(ax, heat))
     return root(ax)
 
@@ -619,6 +646,7 @@ def grid_heats(values: np.ndarray, queries: Words, keys: Words, mask: ArrayLike 
     """
     of_layers = mask is not None and np.ndim(to_numpy(mask)) == 3
     masks = mask_array(to_numpy(mask)[:, None] if of_layers else mask, values.shape)  # (L, H, T, S)
+    refuse_not_finite(values, "weights", masks & (values != -np.inf))
     heats = [
         [make_heat_map(head, queries, keys, allowed) for head, allowed in zip(*layer, strict=True)]
         for layer in zip(values, masks, strict=True)
@@ -683,7 +711,9 @@ def _best_plan(heats: Heats, one: HeatMap | None) -> Plan:
     return max(plans, key=lambda plan: plan.cell)  # at the right if the cells are equally large
 
 
-def grid_plan(heats: Heats, beside: float = 0, below: float = 0, *, compact: bool = False) -> Plan:
+def grid_plan(
+    heats: Heats, beside: float = 0, below: float = 0, *, compact: bool = False, last: int | None = None
+) -> Plan:
     """Return the layout with the largest panels that fit in a figure, with labels if they can be read.
 
     Args:
@@ -692,6 +722,7 @@ def grid_plan(heats: Heats, beside: float = 0, below: float = 0, *, compact: boo
             height that something else takes below it.
         compact: Whether panels may be so small that the name of a head is its number alone. Then no cell is
             smaller than FINEST either, as long as there are no more cells than panel_cells says.
+        last: The largest number of a layer, if the layers are not counted from 0.
 
     Raises:
         UserError: If the panels do not fit.
@@ -705,14 +736,14 @@ def grid_plan(heats: Heats, beside: float = 0, below: float = 0, *, compact: boo
         if _band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW:
             rotation = 90  # otherwise the labels would extend into the next panel
         over = _band_of(heat.keys, cell, SMALL, rotation)[0]
-        left, top = _names_space(len(heats))
+        left, top = _names_space(len(heats) if last is None else last)
         beside_words = AXIS + widest(heat.queries, SMALL) + GAP
         plan = Plan(cell, True, left + beside_words, top + AXIS + over + GAP, SMALL, rotation)
         width, height = _grid_size(plan, heats)
         if width + beside + BESIDE <= MAX_SIDE and height + below + BESIDE <= MAX_SIDE:
             return plan
-    plan = _bare_plan(len(heats))
-    width, height = _panel_space(len(heats), len(heats[0]), beside, below)
+    plan = _bare_plan(len(heats) if last is None else last)
+    width, height = _panel_space(plan, len(heats), len(heats[0]), beside, below)
     preferred = max(LARGEST_PANEL / max(n_keys, n_queries), FINEST if compact else 0, name)
     cell = min(width / n_keys, height / n_queries, preferred)
     short = compact and cell < name
@@ -726,15 +757,15 @@ def grid_plan(heats: Heats, beside: float = 0, below: float = 0, *, compact: boo
     return plan._replace(cell=cell, short=short)
 
 
-def _bare_plan(n_layers: int) -> Plan:
-    """Return a layout without labels, whose cells have no size yet."""
-    left, top = _names_space(n_layers)
+def _bare_plan(last: int) -> Plan:
+    """Return a layout without labels, whose cells have no size yet. `last` is the largest layer number."""
+    left, top = _names_space(last)
     return Plan(0.0, False, left + AXIS, top + AXIS, SMALL, 0)
 
 
-def _names_space(n_layers: int) -> tuple[float, float]:
+def _names_space(last: int) -> tuple[float, float]:
     """Return the width of the names of layers and the height of those of heads, in inches."""
-    return text_size(f"layer {n_layers}", TEXT)[0] + 2 * GAP, line_height(TEXT) + 2 * GAP
+    return text_size(f"layer {last}", TEXT)[0] + 2 * GAP, line_height(TEXT) + 2 * GAP
 
 
 def _name_width(name: str) -> float:
@@ -742,13 +773,19 @@ def _name_width(name: str) -> float:
     return text_size(name, TEXT)[0] + GAP - NARROW
 
 
-def panel_cells(n_layers: int, n_heads: int, shape: tuple[int, int]) -> tuple[int, int]:
+def _row_height(panel: float) -> float:
+    """Return the height of a row of panels of a height, in inches, with the space to the next row."""
+    return max(panel + NARROW, word_line(TEXT))  # at least that of the name of its layer
+
+
+def panel_cells(n_layers: int, n_heads: int, shape: tuple[int, int], last: int) -> tuple[int, int]:
     """Return how many cells, down and across, a panel of a compact grid can show.
 
     Args:
         n_layers, n_heads, shape: The numbers of layers and heads, and those of queries and keys.
+        last: The largest number of a layer.
     """
-    width, height = _panel_space(n_layers, n_heads)
+    width, height = _panel_space(_bare_plan(last), n_layers, n_heads)
     # few queries or keys need larger cells: a panel is as high as the name of a layer, and as wide as the
     # number of a head, or more
     name = _name_width(str(n_heads))
@@ -756,9 +793,10 @@ def panel_cells(n_layers: int, n_heads: int, shape: tuple[int, int]) -> tuple[in
     return max(1, int(height / cell)), max(1, int(width / cell))
 
 
-def _panel_space(n_layers: int, n_heads: int, beside: float = 0, below: float = 0) -> tuple[float, float]:
+def _panel_space(
+    plan: Plan, n_layers: int, n_heads: int, beside: float = 0, below: float = 0
+) -> tuple[float, float]:
     """Return the largest width and height of a panel without labels, in inches."""
-    plan = _bare_plan(n_layers)
     width = (MAX_SIDE - plan.left - BESIDE - beside) / n_heads - NARROW
     return width, (MAX_SIDE - plan.top - below - BESIDE) / n_layers - NARROW
 
@@ -773,7 +811,7 @@ def _grid_size(plan: Plan, heats: Heats) -> tuple[float, float]:
     width, height = _panel_size(plan, heats)
     return (
         plan.left + len(heats[0]) * (width + NARROW) - NARROW,
-        plan.top + len(heats) * (height + NARROW) - NARROW,
+        plan.top + len(heats) * _row_height(height) - NARROW,
     )
 
 
@@ -819,11 +857,11 @@ def draw_grid(
         x = PAD + plan.left + j * (panel_width + NARROW) + panel_width / 2
         write_at(figure, x, above, f"{'' if plan.short else 'head '}{head}")
     for i, layer in enumerate(names.layers):
-        y = top - plan.top - i * (panel_height + NARROW) - panel_height / 2
+        y = top - plan.top - i * _row_height(panel_height) - panel_height / 2
         write_at(figure, PAD, y, f"layer {layer}", ha="left")
     beside_grid = axes_at(figure, 2 * PAD + width, top - plan.top - bar_high, BAR, bar_high)
     colour_bar(figure, beside_grid, image, heats[0][0].scale, bar_high)
-    if not heats[0][0].mask.all():
+    if not all(heat.mask.all() for row in heats for heat in row):
         _legend(beside_grid, (MASKED,), -PAD / bar_high)
     if one:
         left, upper = (PAD, top - under) if plan.under else (PAD + beside, top)
@@ -837,7 +875,7 @@ def _panels(figure: Figure, heats: Heats, plan: Plan, top: float, large: tuple[i
     r = room(heats[0][0], plan.cell, bar=False)._replace(size=plan.size, rotation=plan.rotation)
     for (i, j), heat in np.ndenumerate(np.array(heats, object)):
         left = PAD + plan.left + j * (width + NARROW)
-        bottom = top - plan.top - i * (height + NARROW) - height
+        bottom = top - plan.top - i * _row_height(height) - height
         ax = axes_at(figure, left, bottom, width, height)
         heat = replace(heat, queries=heat.queries if plan.words and j == 0 else None)
         heat = replace(heat, keys=heat.keys if plan.words and i == 0 else None)

@@ -180,12 +180,12 @@ def _put_title(figure: Figure, title: str) -> None:
 # Checks of the callers' arguments.
 
 
-def array(values: Any, name: str, ndim: int) -> np.ndarray:
+def array(values: Any, name: str, *ndims: int) -> np.ndarray:
     """Return a copy of the caller's numbers as a NumPy array.
 
     Args:
         values, name: The caller's numbers, and their name in error messages.
-        ndim: The number of axes that the array must have.
+        ndims: The number of axes that the array must have, or several such numbers.
 
     Raises:
         UserError: If the number of axes is wrong, the array is empty, or the numbers are not real.
@@ -196,10 +196,9 @@ def array(values: Any, name: str, ndim: int) -> np.ndarray:
         raise UserError(f"{name} has rows of different lengths: give an array") from None
     if numbers.dtype.kind not in "biuf":
         raise UserError(f"{name} holds {numbers.dtype}: give real numbers")
-    if numbers.ndim != ndim or numbers.size == 0:
-        raise UserError(
-            f"{name} has shape {numbers.shape}: give {quantity(ndim, 'axis', 'axes')}, none of them empty"
-        )
+    if numbers.ndim not in ndims or numbers.size == 0:
+        axes = " or ".join([*map(str, ndims[:-1]), quantity(ndims[-1], "axis", "axes")])
+        raise UserError(f"{name} has shape {numbers.shape}: give {axes}, none of them empty")
     return numbers
 
 
@@ -235,7 +234,10 @@ def mask_array(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
     """
     if mask is None:
         return np.ones(shape, bool)
-    mask = to_numpy(mask)
+    try:
+        mask = to_numpy(mask)
+    except ValueError:
+        raise UserError("the mask has rows of different lengths: give an array") from None
     while mask.ndim > len(shape) and len(mask) == 1:  # (1, 1, T, S), as a model makes them
         mask = mask[0]
     if mask.dtype != bool:

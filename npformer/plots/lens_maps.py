@@ -14,12 +14,13 @@ from npformer.plots.heat_maps import (
     draw_at,
     heat_row,
     make_heat_map,
+    refuse_not_finite,
     room,
     signed_scale,
 )
 from npformer.plots.layout import MAX_SIDE, PAD, array, titled_figure
 from npformer.plots.palette import weight_map
-from npformer.plots.style import drawing
+from npformer.plots.style import drawing, visible
 
 LONGEST = 12  # letters of a word in a cell
 
@@ -48,10 +49,11 @@ def prediction_grid(
     """
     with drawing(*predictions, rows, tokens, title):
         values = array(probabilities, "probabilities", 2)  # (L, T)
+        refuse_not_finite(values, "probabilities")
         heat = make_heat_map(values[::-1], list(rows)[::-1], tokens, name="probabilities")
         if [len(row) for row in predictions] != [values.shape[1]] * len(values):
             raise UserError(f"predictions must have the shape {values.shape}, that of probabilities")
-        heat.written = [_cut(word) for row in reversed(predictions) for word in row]
+        heat.written = [_cut(visible(word)) for row in reversed(predictions) for word in row]
         heat.numbers, heat.stretch = True, (0.5, 1.5)
         heat.scale = Scale(weight_map(), 0.0, 1.0, "probability")
         heat.axis_labels = ("after", "token read")
@@ -74,10 +76,13 @@ def patch_grid(
         UserError: If a shape is wrong, a number is not finite, or the maps do not fit in a picture.
     """
     every = [each for row in effects for each in row]
-    if not every:
-        raise UserError("there are no effects: give at least one heat map")
-    with drawing(title, *(names for _, _, rows, columns in every for names in (rows, columns))):
-        largest = np.concatenate([array(values, "effects", 2).ravel() for _, values, _, _ in every])
+    if not effects or not all(effects):
+        raise UserError("there are no effects: give at least one heat map in each row")
+    with drawing(title, *((name, rows, columns) for name, _, rows, columns in every)):
+        arrays = [array(values, "effects", 2) for _, values, _, _ in every]
+        for values in arrays:
+            refuse_not_finite(values, "effects")
+        largest = np.concatenate([values.ravel() for values in arrays])
         lines = [[_effect_map(*each, signed_scale(largest, "effect")) for each in row] for row in effects]
         cell = min(heat.cell for line in lines for heat in line)
         least = max(heat.least_cell for line in lines for heat in line)

@@ -55,7 +55,11 @@ def beam_tree(
         raise UserError("the tree has no steps, or one of them is empty")
     for t, step in enumerate(tree):
         for node in step:
-            if not (node.parent == -1 if t == 0 else 0 <= node.parent < len(tree[t - 1])):
+            if t == 0 and node.parent != -1:
+                raise UserError(
+                    f"step 0 has a node {node.token!r} with parent {node.parent}: give -1, the start"
+                )
+            if t > 0 and node.parent not in range(len(tree[t - 1])):
                 raise UserError(
                     f"step {t} has a node {node.token!r} whose parent {node.parent} is not in step {t - 1}"
                 )

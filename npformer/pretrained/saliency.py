@@ -120,14 +120,14 @@ class Saliency:
         Characters that no installed font has are written as code points, such as U+6211.
         """
         from npformer import plots  # matplotlib takes a second to load
-        from npformer.plots.style import drawable
+        from npformer.plots.style import drawable, literal
 
         kept = {name: _largest(scores) for name, scores in self.scores.items()}
         return plots.score_bars(
             [self.scores[name][places] for name, places in kept.items()],
             [drawable([self.tokens[name][place] for place in places]) for name, places in kept.items()],
             list(kept) if len(kept) > 1 else None,
-            title=drawable([self._title()])[0],
+            title=literal(drawable([self._title()])[0]),
         )
 
     def _title(self) -> str:

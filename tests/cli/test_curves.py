@@ -99,6 +99,8 @@ def test_smoothing_takes_the_mean_of_a_window(n):
     half = round(0.04 * n / 2)
     expected = [values[max(0, i - min(i, half)) : i + min(i, half) + 1].mean() for i in range(n)]
     np.testing.assert_allclose(smoothed(values), expected, atol=1e-13)
+    values[0] = np.nan  # of a loss that was not finite
+    assert np.isfinite(smoothed(values)).tolist() == [False] + [True] * (n - 1)
     line = np.arange(n, dtype=float)
     inside = slice(0, n - half)  # a window that is cut off at the end lags behind
     np.testing.assert_allclose(smoothed(line)[inside], line[inside], atol=1e-10)

@@ -42,6 +42,16 @@ def test_patches(name, what, capsys, figures):
     assert text_problems(figures["patch.png"]) == []
 
 
+def test_the_table_stands_without_a_picture(capsys, monkeypatch):
+    def refuse(*arguments):
+        raise npformer.UserError("it does not fit")
+
+    monkeypatch.setattr("npformer.plots.prediction_grid", refuse)
+    out, err = printed(capsys, "lens", "the cat", "--model", "runs/gpt")
+    assert out == f"{npformer.load('runs/gpt').lens('the cat').table()}\n"
+    assert err == "npformer: there is no picture, because it does not fit\n"
+
+
 def test_the_usual_places():
     """A GPT predicts at its last token, a BERT in its gap, a translator where the translations part."""
     gpt, bert = npformer.load("runs/gpt"), npformer.load("runs/bert")
@@ -65,6 +75,7 @@ def test_the_usual_places():
         ("lens a --model runs/gpt --parts --target 'the cat'", "the target 'the cat' is 7 tokens of this"),
         ("lens 'a man' --model en-de --parts --target ☃", "this model lacks the target '☃'"),
         ("lens a --model runs/gpt --out a.txt", "cannot save a picture as 'a.txt'"),
+        ("lens a --model runs/gpt --parts --target b --versus b", "target and versus are the same token"),
         ("patch a bb --model runs/gpt", "the texts have 1 and 2 tokens"),
         ("patch a b --model runs/gpt --what x", "choose one of layers, attention, feed-forward, heads"),
         ("patch 'the cat' 'the dog' --model runs/bert", "has no [MASK]: write it in place of a word"),

@@ -1,5 +1,7 @@
 """Direct logit attribution: the parts add up to the logit, and each is what the formula says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from lens_models import GPT_SIZES, MODELS, ids_of
@@ -9,6 +11,8 @@ from npformer.lenses.attribution import LogitAttribution, Part, attribution_of
 from npformer.lenses.taps import Output
 from npformer.models.gemma2 import Gemma2, Gemma2Config
 from npformer.models.transformer import Transformer
+from npformer.plots import text_problems
+from npformer.pretrained.saliency import Saliency
 
 every_model = pytest.mark.parametrize("name", MODELS)
 OUTPUT = Output(3, 7)
@@ -95,6 +99,10 @@ def test_the_table_has_the_largest_parts_in_the_order_of_the_model():
         "  2 others                +0.0000",
         "sum +1.5000",
     ]
+    dollars = replace(FOUND, explained="$$ − $_$")
+    assert not text_problems(dollars.plot())
+    saliency = Saliency("$$", 0, "logit", "gradient", 1.0, None, {"text": ["a"]}, {"text": np.ones(1)})
+    assert not text_problems(saliency.plot())
 
 
 def test_capped_logits_are_refused():

@@ -1,5 +1,7 @@
 """Activation patching: effects of whole layers, of places that do not matter, and those of first order."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from lens_models import MODELS, ids_of
@@ -8,6 +10,7 @@ from npformer import UserError
 from npformer.lenses.patching import ACTIVATIONS, Effects, Patching, patching_of
 from npformer.lenses.taps import Output, stacks, tap_layers, watchable
 from npformer.models.gpt import GPT, GPTConfig
+from npformer.plots import text_problems
 
 every_model = pytest.mark.parametrize("name", MODELS)
 OUTPUT, VERSUS = Output(4, 5), 3
@@ -119,7 +122,9 @@ def test_an_unknown_activation():
 
 def table(difference):
     effects = Effects(["layer 0", "layer 1"], ["a", "猫"], np.array([[0.5, -0.25], [1, 0]]), np.zeros((2, 2)))
-    return Patching("x", None, 0, 1.0, 1.0 + difference, {"": effects}).table().splitlines()
+    found = Patching("x", None, 0, 1.0, 1.0 + difference, {"": effects})
+    assert not text_problems(replace(found, target="$$").plot())
+    return found.table().splitlines()
 
 
 def test_the_table_is_in_percent_of_the_difference():

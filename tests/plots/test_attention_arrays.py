@@ -266,6 +266,7 @@ WRONG = {
     r"weights is None.*attn_implementation=\"eager\"": lambda: attention(None),
     r"weights\[1\] is None.*attn_implementation=\"eager\"": lambda: attention((ARRAY[0], None)),
     r"weights is empty.*attn_implementation=\"eager\"": lambda: attention(()),
+    r"weights is empty: .*=\"eager\"": lambda: attention(ARRAY[:0]),
     r"Output without attentions: .*eager": lambda: attention(Output(logits=1, attentions=())),
     r"Output with 'attentions'.*weights\['attentions'\]": lambda: attention(
         Output(logits=1, attentions=ARRAY)

@@ -5,7 +5,7 @@ import pytest
 
 from npformer.errors import UserError
 from npformer.functional.positions import sinusoids
-from npformer.plots import curves, text_problems
+from npformer.plots import Curve, Panel, curve_page, curves, text_problems
 
 
 def texts(ax):
@@ -33,8 +33,17 @@ def test_curves_show_the_rows():
     assert text_problems(figure) == []
 
 
+def test_numbers_without_neighbours_have_dots():
+    lines = curves([[1, np.nan, 3, 4], [1, 2, 3, 4]]).axes[0].lines
+    assert [line.get_marker() for line in lines] == ["o", "None"]
+    assert lines[0].get_markevery().tolist() == [True, False, False, False]
+
+
 def test_wrong_curves_are_refused():
     for wrong in (
+        lambda: curves([1, 2], [1, np.inf]),
+        lambda: curves([[1], [2, 3]]),
+        lambda: curve_page([Panel("loss", [Curve([1], [1])])], columns=0),
         lambda: curves(np.ones((2, 3)), [1, 2]),
         lambda: curves([1, 2], xscale="logarithmic"),
         lambda: curves(np.ones((2, 3)), labels=["a"]),

@@ -64,6 +64,10 @@ def test_the_forward_pass_shows_each_array_with_its_axes_and_leads_to_the_right(
 
 def test_a_cell_is_darker_where_the_number_is_larger_and_its_size_is_that_of_the_axes():
     faces, corners = cells(gradient_flow(LAYOUT, ARRAYS, STEPS, axes=AXES))[0]
+    masked = ARRAYS | {"q": np.where(np.eye(2, 5, dtype=bool), -np.inf, ARRAYS["q"])}
+    some, _ = cells(gradient_flow(LAYOUT, masked, STEPS, axes=AXES))[0]
+    assert {to_hex(face) for face in some[[0, 6]]} == {COLOURS["masked"]}
+    assert len(np.unique(some, axis=0)) == 9
     size = np.abs(ARRAYS["q"]).ravel()  # (10,)
     assert (np.argsort(faces.sum(1)) == np.argsort(-size)).all()
     assert to_hex(faces[size.argmax()]) == FORWARD
@@ -142,7 +146,11 @@ def test_an_arrow_through_another_circle_is_refused():
             r"y has shape \(2, 5\), and its gradient \(5, 2\)",
         ),
         ({"axes": AXES | {"y": "T"}}, r"y has shape \(2, 5\), and its axes are 'T': give one or two axes"),
-        ({"arrays": ARRAYS | {"y": np.ones((1, 2, 5))}}, r"y has shape \(1, 2, 5\), and its axes are 'T K'"),
+        ({"arrays": ARRAYS | {"y": np.ones((1, 2, 5))}}, r"y has shape \(1, 2, 5\): give 1 or 2 axes"),
+        ({"arrays": ARRAYS | {"y": np.full((2, 5), np.nan)}}, r"y\[0, 0\] is nan"),
+        ({"layout": ". ."}, "the layout has no arrays"),
+        ({"layout": LAYOUT + " y"}, "y stands 2 times in the layout"),
+        ({"steps": STEPS | {"y": Step("f", [])}}, "the operation of y has no inputs"),
     ],
 )
 def test_a_wrong_name_or_shape_is_one_sentence(change, message):

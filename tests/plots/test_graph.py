@@ -69,3 +69,5 @@ def test_gradients_have_a_text_below_the_box_and_an_arrow_to_the_left():
 def test_a_wrong_operation_is_one_sentence(operations, message):
     with pytest.raises(UserError, match=message.replace("²", ".").replace("+", r"\+")):
         computation_graph(operations, VALUES)
+    with pytest.raises(UserError, match="no operation has the variable q"):
+        computation_graph({"p": "w × x"}, VALUES, {"q": 1.0})

@@ -7,11 +7,19 @@ from matplotlib.image import AxesImage
 
 from npformer.errors import UserError
 from npformer.plots import (
+    Curve,
+    Panel,
+    attention,
     attention_grid,
     attention_map,
+    curve_page,
+    curves,
+    image_attention,
+    mask_map,
     text_problems,
     value_map,
 )
+from npformer.plots.layout import axes_at, new_figure
 from npformer.plots.lens_maps import patch_grid, prediction_grid
 from npformer.plots.masks import mask_panels
 from npformer.plots.palette import COLOURS
@@ -93,6 +101,15 @@ def nan_at(row, column):
         (lambda: attention_grid(random_weights(1, 2, 2, 2), None, None, large=("a", 1)), "layer is 'a'"),
         (lambda: attention_grid(random_weights(1, 2, 2, 2), None, None, large=3), "large is 3: give a layer"),
         (lambda: prediction_grid([[0.5, 0.5]], [["a"]], ["r"], ["x", "y"]), r"must have the shape \(1, 2\)"),
+        (
+            lambda: prediction_grid([[0.5], [np.nan]], [["a"], ["b"]], ["r", "s"], ["x"]),
+            r"probabilities\[1, 0\] is nan",
+        ),
+        (lambda: patch_grid([[("", [[-np.inf]], ["r"], ["c"])]]), r"effects\[0, 0\] is -inf"),
+        (lambda: patch_grid([[], [("", [[1]], ["r"], ["c"])]]), "there are no effects"),
+        (lambda: attention_grid(nan_at(1, 2)[None, None], None, None), r"weights\[0, 0, 1, 2\] is nan"),
+        (lambda: attention_map(random_weights(2, 3), None, None, largest=-1), "largest is -1: give a number"),
+        (lambda: mask_map([[True], [True, False]], None, None), "rows of different lengths"),
         (lambda: patch_grid([]), "there are no effects: give at least one"),
         (lambda: mask_panels({}, ["a"], ["a"]), "there are no masks: give at least one"),
         (lambda: attention_grid(random_weights(2, 60, 3, 3), None, None), "draw fewer"),
@@ -102,6 +119,36 @@ def nan_at(row, column):
 def test_wrong_inputs_are_refused(draw, sentence):
     with pytest.raises(UserError, match=sentence):
         draw()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: attention_map([[1.0]], None, None),
+        lambda: attention_grid(np.ones((1, 1, 1, 1)), ["a"], ["a"], large=(0, 0)),
+        lambda: attention_grid(random_weights(4, 2, 1, 60), None, None),
+        lambda: attention(np.full((128, 2, 5, 5), 0.2)[:, None], layer=127),
+        lambda: mask_map([[True]], None, None, title="a " * 30, ax=axes_at(new_figure(4, 5), 1, 1, 2, 2)),
+        lambda: image_attention(np.ones((60, 6, 3)), np.ones((2, 5, 1)), title="longer than the picture"),
+        lambda: curves([1, 2], [0, 100_000]),
+        lambda: curve_page([Panel("loss", [Curve([0, 2000], [1, 2])])]),
+    ],
+)  # fmt: skip
+def test_difficult_pictures_are_legible(draw):
+    assert text_problems(draw()) == []
+
+
+def test_the_colour_bar_ends_at_the_scale_and_masked_layers_have_a_legend():
+    bar = value_map(np.array([[3e-14, -1e-14]]), xlabel="", ylabel="").axes[1]
+    assert bar.get_ylim() == pytest.approx((-3e-14, 3e-14), abs=1e-20)
+    masks = np.stack([np.ones((2, 2), bool), np.eye(2, dtype=bool)])
+    *_, bar = attention_grid(random_weights(2, 1, 2, 2), None, None, mask=masks).axes
+    assert bar.get_legend().get_texts()[0].get_text() == "masked"
+
+
+def test_invisible_predictions_have_signs():
+    figure = prediction_grid([[0.5, 0.5, 0.5]], [[" ", "\n", "$"]], ["r"], list("abc"))
+    assert texts(figure.axes[0]) == ["␣", "↵", "$"]
 
 
 def test_the_grid_has_a_panel_for_every_layer_and_head():

@@ -17,6 +17,7 @@ def test_each_head_is_drawn_over_the_image():
     figure = image_attention(IMAGE, WEIGHTS, query=(1, 2), title="layer 0")
     assert not text_problems(figure)
     first, *heads = figure.axes
+    assert all(axes.images[0].get_clim() == (0, 255) for axes in heads)
     assert np.array_equal(first.images[0].get_array(), IMAGE)
     for head, axes in enumerate(heads):
         assert np.allclose(axes.images[1].get_array(), WEIGHTS[head])
@@ -51,6 +52,8 @@ def test_a_loaded_model_draws_its_attention(tmp_path):
         ("layer is 2: there are 2 layers", lambda model: model.attention(IMAGE).plot(layer=2)),
         ("row is 2: there are 2 rows, counted", lambda model: model.attention(IMAGE).plot(query=(2, 0))),
         ("query is 3: give the row and the column", lambda model: model.attention(IMAGE).plot(query=3)),
+        ("image has numbers outside 0", lambda model: image_attention(IMAGE / 1.0, WEIGHTS)),
+        ("column is 4: there are 4 columns", lambda model: image_attention(IMAGE, WEIGHTS, query=(0, 4))),
         ("resize it", lambda model: model.attention(IMAGE[:4])),
         ("reads images, not texts", lambda model: model.attention("a cat")),
         ("saliency is for models of texts", lambda model: model.saliency),

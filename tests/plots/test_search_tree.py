@@ -68,7 +68,7 @@ def test_difficult_trees():
         [[(0, "a", -1.0, True)]],
         [[(-1, "a", -1.0, True)], [(1, "b", -2.0, True)]],
     ):
-        with pytest.raises(UserError):
+        with pytest.raises(UserError, match=r"no steps|a node of the tree|give -1, the start|not in step 0"):
             beam_tree(wrong)
     with pytest.raises(UserError, match="does not fit"):
         beam_tree([[(-1, "a", -1.0, True)]] + [[(0, "a", -1.0, True)]] * 30)
