@@ -38,6 +38,7 @@ BODIES = [
     ("return dy + undefined", "NameError"),
     ("return softmax_backward(dy, y)", "RecursionError"),
     ("return None", "returns nothing"),
+    ("return np.einsum('...i->i', dy * y)", "ellipsis provided to broadcast the extra dimensions."),
     ("dy[0] = 0; return dy", "writes into dy"),
     ("y[0] = 0; return dy", "writes into y"),
     ("return np.full_like(dy, np.nan)", "NaN"),
@@ -82,6 +83,12 @@ HIDDEN_BY_MOST_INPUTS = {
         "    return ids[: n - 1] + [3] if 3 in ids else ids[:n]",
         "only the last id counts",
     ),
+    "pad": (
+        "def pad(rows, pad_id=0):\n    for row in rows:\n"
+        "        row += [pad_id] * (max(map(len, rows)) - len(row))\n    return np.array(rows)",
+        "pad writes into rows, its input, which must not change",
+    ),
+    "causal-mask": ("def causal_mask(n):\n    return np.tri(n)", "use .astype(bool)"),
     "greedy": (
         "def greedy(model, source, *, max_length):\n    return [np.array([5, 6])] * len(source)",
         "is an array and must be of type list",
