@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from npformer.learn.exercises import EXERCISES, explain, grade
+from npformer.learn.exercises.observe import verdict_on_error
 
 RIGHT = "y * (dy - (dy * y).sum(-1, keepdims=True))"
 
@@ -38,7 +39,6 @@ BODIES = [
     ("return dy + undefined", "NameError"),
     ("return softmax_backward(dy, y)", "RecursionError"),
     ("return None", "returns nothing"),
-    ("return np.einsum('...i->i', dy * y)", "ellipsis provided to broadcast the extra dimensions."),
     ("dy[0] = 0; return dy", "writes into dy"),
     ("y[0] = 0; return dy", "writes into y"),
     ("return np.full_like(dy, np.nan)", "NaN"),
@@ -101,6 +101,12 @@ def test_a_trial_shows_a_mistake_that_most_inputs_hide(name):
     text, words = HIDDEN_BY_MOST_INPUTS[name]
     verdict = graded(text, name)
     assert words in " ".join([verdict.message, *verdict.clues])
+
+
+def test_a_missing_ellipsis_is_no_mistake_of_shapes():
+    with pytest.raises(ValueError, match="ellipsis provided to broadcast") as caught:
+        np.einsum("...i->i", np.ones((2, 3)))
+    assert not verdict_on_error(caught.value, "").clues
 
 
 def test_a_result_in_float32_is_named_and_shown_with_more_digits():
