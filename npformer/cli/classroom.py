@@ -27,7 +27,7 @@ from npformer.learn.classroom.gradescope import export_gradescope
 from npformer.learn.classroom.guidance import guidance
 from npformer.learn.classroom.nbgrader import export_nbgrader
 from npformer.learn.classroom.reports import class_page, csv_text
-from npformer.learn.classroom.submissions import find_submissions
+from npformer.learn.classroom.submissions import Submission, find_submissions, has_file_of
 from npformer.learn.classroom.teaching_page import with_computed_parts
 from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.exercises import EXERCISES
@@ -188,7 +188,7 @@ def grade(arguments: Namespace) -> int:
         assignment = _remembered(assignment, out / SETTINGS, keep_seed=arguments.seed is None)
     works = read_class(assignment, submissions)
     if not arguments.exercise:
-        assignment = _submitted(assignment, works, folder)
+        assignment = _submitted(assignment, works, submissions, folder)
     n_exercises = len(assignment.exercises)
     students = quantity(len(works), "student")
     print_text(f"Grading {students}, {quantity(n_exercises, 'exercise')}: {printable(out)}")
@@ -232,13 +232,20 @@ def _remembered(assignment: Assignment, file: Path, *, keep_seed: bool) -> Assig
     return assignment
 
 
-def _submitted(assignment: Assignment, works: Sequence[StudentsWork], folder: Path) -> Assignment:
+def _submitted(
+    assignment: Assignment, works: Sequence[StudentsWork], submissions: Sequence[Submission], folder: Path
+) -> Assignment:
     """Return the assignment with only those exercises that a student has submitted, and remove other results.
 
     Raises:
         UserError: If there are none.
     """
-    names = tuple(name for name in assignment.exercises if any(name in work.texts for work in works))
+    found = {name for work in works for name in work.texts}
+    names = tuple(
+        name
+        for name in assignment.exercises
+        if name in found or any(has_file_of(submission, name) for submission in submissions)
+    )
     if not names:
         first = EXERCISES.find(assignment.exercises[0])
         raise UserError(

@@ -11,11 +11,11 @@ from npformer.cli.options import add, add_language, excludes, only_if
 from npformer.cli.output import console, note
 from npformer.cli.own_command import as_typed
 from npformer.errors import UserError
-from npformer.escaping import printable, shell_word
+from npformer.escaping import printable
 from npformer.language import GRADER, phrase, say
 from npformer.learn.console import plain_table, styled
 from npformer.learn.course.terminal import print_in_pages
-from npformer.learn.tasks import Folder, TaskRegistry, Verdict, find_folder
+from npformer.learn.tasks import Folder, TaskRegistry, Verdict, find_folder, option_for
 from npformer.learn.tasks.process import SECONDS, check
 from npformer.learn.tasks.registry import T
 
@@ -194,8 +194,7 @@ class TaskCommand(Generic[T]):
 
     def option(self, folder: Folder) -> str:
         """Return the option by which a command finds the folder, or "" for that which it finds itself."""
-        usual = find_folder(self.tasks.folder)
-        return "" if folder.path == usual else f" --dir {shell_word(str(folder.path))}"
+        return option_for(folder.path, self.tasks.folder)
 
     def _next(self, shown: list[T], states: dict[str, str], option: str) -> str:
         """Return one line about the task to do next: one that was started, or else a new one."""
@@ -218,7 +217,14 @@ class TaskCommand(Generic[T]):
         """
         name = arguments.name
         if name and name.endswith(".py"):  # the file itself, wherever it is
-            return [self.tasks.find(Path(name).stem)], Folder(Path(name).parent)
+            given, task = Path(name), self.tasks.find(Path(name).stem)
+            folder = Folder(given.parent)
+            file = folder.file(task)
+            if given.exists() and not (file.exists() and file.samefile(given)):
+                raise UserError(
+                    f"{name} does not have the name of the file of {task.name}: rename it to {file.name}"
+                )
+            return [task], folder
         if name:
             return [self.tasks.find(name)], folder
         started = [task for task in self.tasks if folder.file(task).exists()]

@@ -134,6 +134,8 @@ def _places(
             isinstance(form.right, ast.Name) or kind_of(form.right) == kind_of(node)
         ):
             continue
+        if words_of(form.wrong) == "W" and _is_assigned(statement, node):
+            continue  # a target is not computed from a variable
         for found in ways(form.right, node, fits=role.fits):
             for parts in _completed(form.right, form.wrong, found, role):
                 words = {letter: words_of(part) for letter, part in parts.items()}
@@ -196,6 +198,14 @@ def _roles(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, ast.AST, Role]
                 yield statement, node, Role(target or own, tuple(known), given, is_whole)
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id != "_":
                     known[node.id] = None
+
+
+def _is_assigned(statement: ast.stmt, node: ast.AST) -> bool:
+    """Return whether a node is the target of a statement, or the variable whose part is the target."""
+    targets: list[Any] = list(statement.targets) if isinstance(statement, ast.Assign) else []
+    for target in targets:  # the list grows while it is read
+        targets += [target.value] if isinstance(target, ast.Subscript | ast.Attribute) else []
+    return any(node is target for target in targets)
 
 
 def _is_shape(node: ast.AST) -> TypeGuard[ast.Attribute]:

@@ -47,6 +47,12 @@ def test_grading_writes_a_table_and_pages(submissions, tmp_path, capsys):
     assert stored == {path: path.stat().st_mtime_ns for path in (out / "results").iterdir()}
 
 
+def test_an_exercise_whose_files_are_all_unreadable_counts_as_submitted(submissions, tmp_path, capsys):
+    (submissions / "ada" / "softmax.py").write_bytes(b"# \xe9\n")
+    said(capsys, "class grade week-1 --workers 1")
+    assert rows(tmp_path / "week-1-feedback/grades.csv")["ada", "softmax"] == ("0", "unreadable")
+
+
 def test_export_and_mistakes(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert "nbgrader generate_assignment week-1" in said(

@@ -122,6 +122,11 @@ def test_check_of_all_and_of_a_path(file, capsys):
     assert "softmax-backward is solved" in out
     assert "causal-mask: not correct yet" in out
     said(capsys, "exercise check", file)
+    other = file.with_name("Softmax_Backward.py")
+    other.write_text("x = 1\n", encoding="utf-8")
+    assert "rename it to softmax-backward.py" in refused(capsys, "exercise", "check", other)
+    to_begin = "npformer exercise start softmax --dir mine"
+    assert to_begin in refused(capsys, "exercise", "check", "softmax", "--dir", "mine")
 
 
 @pytest.mark.parametrize("note", ["{bad", '{"current": 3, "solved": 5, "hints": []}'])
@@ -158,7 +163,9 @@ def test_files_that_misbehave(name, file):
 
 
 def test_files_with_other_contents(file):
-    for data, words in ((b"", "empty"), (b"\xff\xfe\x00", "UTF-8"), (b"x = 3\n", "no function")):
+    marked = b"\xef\xbb\xbf" + file.read_bytes() + RIGHT.encode()  # as Notepad writes it
+    files = ((marked, "solved"), (b"", "empty"), (b"\xff\xfe\x00", "UTF-8"), (b"x = 3\n", "no function"))
+    for data, words in files:
         file.write_bytes(data)
         assert words in check_here(EXERCISES, SOFTMAX, str(file)).message
 

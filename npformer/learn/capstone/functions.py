@@ -80,7 +80,7 @@ def _run_file(folder: Path, exercise: Exercise) -> dict[str, Any]:
     """Run the learner's file of an exercise and return all names that it defines."""
     file = folder / f"{exercise.stem}.py"
     namespace: dict[str, Any] = {"__name__": "exercise", "__file__": str(file)}
-    exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), namespace)
+    exec(compile(file.read_text(encoding="utf-8-sig"), str(file), "exec"), namespace)
     for name in exercise.functions:
         if not callable(namespace.get(name)):
             raise LearnersError(say("there is no function {name} in {file}", name=name, file=file.name))

@@ -48,10 +48,15 @@ def code_cells(text: str, what: str) -> list[str]:
     for cell in cells if isinstance(cells, list) else [None]:
         match cell:
             case {"cell_type": "code", "source": str() | list() as source}:
-                lines = "".join(str(line) for line in source).splitlines(keepends=True)
-                found.append("".join("\n" if line.startswith(("%", "!")) else line for line in lines))
+                found.append(without_magics("".join(map(str, source))))
             case {"cell_type": str()}:
                 pass
             case _:
                 raise UserError(f"{what} is not a notebook with cells: {advice}")
     return found
+
+
+def without_magics(text: str) -> str:
+    """Return the text of a cell with empty lines instead of magic commands."""
+    lines = text.splitlines(keepends=True)
+    return "".join("\n" if line.startswith(("%", "!")) else line for line in lines)

@@ -18,7 +18,7 @@ from npformer.language import say
 from npformer.learn.classroom.assess import MISSING, UNREADABLE, Result, without_solution
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.submissions import Submission, Unreadable, solution_of
-from npformer.learn.classroom.worker import Worker, result_from
+from npformer.learn.classroom.worker import ENDED, Worker, result_from
 from npformer.storage.atomic import make_folder, write_file
 from npformer.storage.json_files import read_json
 from npformer.version import __version__
@@ -109,7 +109,8 @@ def grade_class(
     jobs = {key: (places[0][1], places[0][0].texts[places[0][1]]) for key, places in waiting.items()}
 
     def arrived(key: str, result: Result) -> None:
-        write_file(store / f"{key}.json", json.dumps(result.as_settings(), indent=1).encode())
+        if result.message != ENDED:  # the next time may end otherwise
+            write_file(store / f"{key}.json", json.dumps(result.as_settings(), indent=1).encode())
         for work, name in waiting[key]:
             work.results[name] = result
             if len(work.results) == len(assignment.exercises):

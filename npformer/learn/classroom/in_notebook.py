@@ -13,7 +13,7 @@ from npformer.errors import UserError
 from npformer.language import language_of_environment, say, speaking
 from npformer.learn.classroom.assess import SOLVED, assess
 from npformer.learn.classroom.assignment import Assignment
-from npformer.learn.classroom.cells import solution_among
+from npformer.learn.classroom.cells import solution_among, without_magics
 from npformer.learn.exercises import EXERCISES, Exercise
 
 SETUP = "from npformer.learn.classroom.in_notebook import check_exercise, start\n\nstart()"
@@ -45,7 +45,7 @@ class _Cells:
         text = "".join(lines)
         if _OWN.fullmatch(text if text.endswith("\n") else text + "\n"):
             return lines
-        self.texts.append(text)
+        self.texts.append(without_magics(text))
         return [] if self.isolated else lines
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ from npformer.learn.classroom.assess import SOLVED, WRONG
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.feedback import WORDS, escaped, page, page_name, points_of, title_of
 from npformer.learn.classroom.grade_class import StudentsWork
+from npformer.learn.exercises.own_lines import without_lines
 
 NOT_GRADED = "not graded"  # the status in the CSV file after an interruption
 COLUMNS = ("student", "exercise", "points", "status", "possible", "message", "remark", "page")
@@ -107,13 +107,7 @@ def common_mistakes(name: str, works: Sequence[StudentsWork]) -> Counter[str]:
     for work in works:
         result = work.results.get(name)
         if result is not None and result.status == WRONG:
-            found[_without_lines(result.clues[0] if result.clues else result.message)] += 1
+            found[without_lines(result.clues[0] if result.clues else result.message)] += 1
         elif result is not None and result.status != SOLVED:
             found[phrase(WORDS[result.status], INTERFACE)] += 1
     return found
-
-
-def _without_lines(clue: str) -> str:
-    """Return a clue without the lines of one student's file: two students made the same mistake."""
-    clue = re.sub(r" \(lines? [^()]* in your file\)$", "", clue)
-    return re.sub(r"^line \d+: ", "", clue)

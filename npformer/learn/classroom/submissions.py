@@ -171,6 +171,11 @@ def solution_of(submission: Submission, exercise: str) -> str | None:
     return None
 
 
+def has_file_of(submission: Submission, exercise: str) -> bool:
+    """Return whether a submission has a file that is named like an exercise, readable or not."""
+    return any(path.suffix == ".py" and is_named(path, exercise) for path in submission.files)
+
+
 def is_named(path: Path, exercise: str) -> bool:
     """Return whether a file is named like an exercise: softmax-backward.py, also Softmax_Backward (2).py."""
     stem = re.sub(r"(\s*\(\d+\)|-\d+)$", "", path.stem.lower().replace("_", "-"))

@@ -19,6 +19,7 @@ from npformer.learn.classroom.assignment import Assignment, assignment_from
 
 PATIENCE = 10.0  # seconds for a worker to end
 JUDGING = 300.0  # seconds for the grader itself, beyond the limits of a solution
+ENDED = "the grader was ended while it looked at this solution"
 
 
 class Worker:
@@ -54,8 +55,7 @@ class Worker:
         if result is not None:
             return result
         _end(process)
-        message = "the grader was ended while it looked at this solution"
-        return without_solution(assignment, name, WRONG, message)
+        return without_solution(assignment, name, WRONG, ENDED)
 
     def close(self) -> None:
         """End the process, also while it grades a solution."""

@@ -100,7 +100,7 @@ def _with_meanings(says: str, exercise: Exercise, file: str) -> str:
     )
     for name in sorted(set(re.findall(r"\bd\w+", says)) & of_solution - used):
         if name[1:] in of_solution:
-            says = re.sub(rf"\b{name}\b", f"{name} (the gradient of {name[1:]})", says, count=1)
+            says += say(" ({name} is the gradient of {array})", name=name, array=name[1:])
     return says
 
 

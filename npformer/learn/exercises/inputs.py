@@ -27,20 +27,25 @@ class Inputs:
     Attributes:
         arrays: The arrays by name. Those in a cache have names such as cache.weights.
         before: Copies of them, from before the call.
+        lists: The lists by name.
     """
 
     def __init__(self, names: Sequence[str], args: Sequence[Any]) -> None:
         self.arrays: dict[str, Array] = dict(_named(names, args))
         self.before = {name: np.array(array) for name, array in self.arrays.items()}
-        self._lists = [(thing, copy.deepcopy(thing)) for thing in args if isinstance(thing, list)]
+        pairs = zip(names, args, strict=False)
+        self.lists = {name: thing for name, thing in pairs if isinstance(thing, list)}
+        self._lists_before = copy.deepcopy(self.lists)
 
     def restore(self) -> list[str]:
-        """Restore what the function changed, and return the names of the arrays that it changed."""
-        for thing, old in self._lists:
-            thing[:] = old
+        """Restore what the function changed, and return the names of the arrays and lists that it changed."""
         changed = [name for name, old in self.before.items() if not _equal(old, self.arrays[name])]
         for name in changed:
             self.arrays[name][...] = self.before[name]
+        for name, old in self._lists_before.items():
+            if not _is_same(self.lists[name], old):
+                changed.append(name)
+                self.lists[name][:] = old
         return changed
 
 
@@ -66,6 +71,13 @@ def _kept(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _equal(one: Array, other: Array) -> bool:
     return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
+
+
+def _is_same(one: list[Any], other: list[Any]) -> bool:
+    try:
+        return one == other
+    except ValueError:  # the learner put an array into the list
+        return False
 
 
 def _named(names: Sequence[str], args: Sequence[Any]) -> Iterator[tuple[str, Array]]:

@@ -98,7 +98,8 @@ def verdict_on_error(error: Exception, file: str) -> Verdict:
         say("{name} is None in this trial, and this case is not treated", name=name)
         for name in _none_names(error, file)
     ]
-    if isinstance(error, ValueError) and any(word in text for word in ("matmul", "broadcast", "reshape")):
+    is_of_shapes = any(word in text for word in ("matmul", "broadcast", "reshape")) and "einstein" not in text
+    if isinstance(error, ValueError) and is_of_shapes:
         clues = [phrase(SHAPES_DIFFER, GRADER)]
     return Verdict(False, describe_error(error, file), clues)
 
@@ -127,7 +128,7 @@ def _none_names(error: Exception, file: str) -> Iterator[str]:
 
 
 class Watched:
-    """A function that raises `Fault` if it writes into one of its array arguments.
+    """A function that raises `Fault` if it writes into one of its arguments that is an array or a list.
 
     Args:
         name: The function's name, for messages.
@@ -161,6 +162,9 @@ class Watched:
         self.returned_nothing = returned is None
         if changed:
             what = say("the cache") if changed[0].startswith("cache") else say("its input")
+            clue = say("input modified: y *= 2 and y[i] = 0 change the caller's array, so make a new array")
+            if changed[0] in inputs.lists:
+                clue = say("input modified: append, pop and del change the caller's list, so make a new list")
             raise Fault(
                 say(
                     "{name} writes into {array}, {what}, which must not change",
@@ -168,7 +172,7 @@ class Watched:
                     array=changed[0],
                     what=what,
                 ),
-                (say("input modified: y *= 2 and y[i] = 0 change the caller's array, so make a new array"),),
+                (clue,),
             )
         self.arrays = inputs.before  # the diagnosis needs the arrays as they were passed
         return returned

@@ -7,6 +7,7 @@ is the last line that computes the wrong result.
 """
 
 import ast
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -42,7 +43,7 @@ def own_line(
         file: The learner's file.
     """
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        text = Path(file).read_text(encoding="utf-8-sig")
         tree = ast.parse(text)
         own = {name: (text, functions[name]) for name in exercise.solution}
         lines, _ = _noted(exercise, number, own)
@@ -52,6 +53,9 @@ def own_line(
         )
     except Exception:  # the learner's file may hold anything
         return ""
+    # the mistake is in no line that the learner's file begins with
+    given, written = {each.strip() for each in exercise.stub.splitlines()}, text.split("\n")
+    lines = [(line, value) for line, value in lines if written[line - 1].strip() not in given]
     new = {value for _, value in wrong} - {value for _, value in right}
     found = [line for line, value in lines if value in new][:1]
     found += [line for line, value in lines if value in wrong_results - right_results][-1:]
@@ -62,6 +66,22 @@ def own_line(
         if statements
         else ""
     )
+
+
+def without_lines(clue: str) -> str:
+    """Return a sentence about a mistake without the lines of one learner's file, for a count of mistakes."""
+    line, text = "\0", "\1"
+    parts = (
+        (say(" (line {line}{action} in your file)", line=line, action=text), ""),
+        (say(" ({name} is the gradient of {array})", name=text, array=text), ""),
+        (say("line {line}: {says}", line=line, says=""), ""),
+        (say(", in line {line}", line=line), ""),
+        (say("line {line} raised", line=line), say("your code raised")),
+    )
+    for part, other in parts:
+        pattern = re.escape(part).replace(line, r"\d+").replace(text, "[^()（）]*")
+        clue = re.sub(pattern, other, clue)
+    return clue
 
 
 def text_of(function: Any) -> str:

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 from npformer.language import say, speaking
 from npformer.learn.tasks.answer import TooLarge, encode
 from npformer.learn.tasks.confinement import confine_to
+from npformer.learn.tasks.folder import option_for
 from npformer.learn.tasks.limits import limit_resources, limit_time
 from npformer.learn.tasks.registry import T, TaskRegistry
 from npformer.learn.tasks.supervisor import Limits, fork_under_supervision
@@ -138,14 +139,14 @@ def observe_file(tasks: TaskRegistry[T], task: T, file: str) -> Iterator[Any]:
     """
     namespace = {"__name__": "exercise", "__file__": file}
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        text = Path(file).read_text(encoding="utf-8-sig")  # Notepad writes a byte-order mark
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             exec(compile(text, file, "exec"), namespace)
         if text.strip():
             yield from tasks.observe(task, namespace, file)
         else:
-            start = f"{tasks.command} start {task.name}"
+            start = tasks.start_command(task) + option_for(Path(file).parent, tasks.folder)
             yield {
                 "unusable": say("the file is empty: move it away, and {start} writes it again", start=start)
             }

@@ -9,7 +9,7 @@ from npformer.backend import Array, is_array
 from npformer.checking.shapes import describe_shape
 from npformer.language import GRADER, later, phrase, say
 from npformer.learn.tasks.verdict import Fault
-from npformer.mistakes.patterns import IN_FLOAT32, UNKNOWN, DiagnosisContext, describe, has_few_digits
+from npformer.mistakes.patterns import UNKNOWN, DiagnosisContext, describe, has_few_digits
 
 TOLERANCE = 1e-9  # relative to the largest entry of the correct result
 
@@ -157,6 +157,13 @@ def _check_dtype(name: str, right: Array, found: Array) -> None:
     """Check the dtype of a result whose numbers are correct."""
     same_kind = right.dtype.kind == found.dtype.kind
     if right.ndim and (not same_kind or (right.dtype.kind == "f" and right.dtype != found.dtype)):
+        clue = say(
+            "the result must have the dtype of the arguments: give np.zeros a dtype, and use "
+            "math.sqrt(64) and not np.sqrt(64)"
+        )
+        if right.dtype.kind != "f":
+            due = right.dtype
+            clue = say("give np.zeros, np.ones and np.full this dtype, or use .astype({due})", due=due)
         raise Fault(
             say(
                 "the numbers of {name} are correct, but its dtype is {dtype} and should be {due}",
@@ -164,12 +171,7 @@ def _check_dtype(name: str, right: Array, found: Array) -> None:
                 dtype=found.dtype,
                 due=right.dtype,
             ),
-            (
-                say(
-                    "the result must have the dtype of the arguments: give np.zeros a dtype, and use "
-                    "math.sqrt(64) and not np.sqrt(64)"
-                ),
-            ),
+            (clue,),
         )
 
 
@@ -202,7 +204,10 @@ def _cause(context: DiagnosisContext) -> str:
     if not np.isfinite(context.found[np.isfinite(context.right)]).all():
         return say("it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?")
     if has_few_digits(context.right, context.found):
-        return phrase(IN_FLOAT32, GRADER)
+        return say(
+            "it is correct to about seven digits: a part of it was computed in float32, a small number was "
+            "added, or a small term is missing"
+        )
     clue = describe(context) if np.isfinite(context.right).all() else ""
     return "" if clue == phrase(UNKNOWN, GRADER) else clue
 

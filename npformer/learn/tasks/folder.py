@@ -1,10 +1,12 @@
 """The learner's folder: one file for each task, and a note of the tasks that were started and solved."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.escaping import shell_word
 from npformer.language import later
 from npformer.learn.tasks.registry import Task
 from npformer.storage.atomic import create_atomically, reason
@@ -20,6 +22,16 @@ def find_folder(given: str) -> Path:
     path, here = Path(given), Path.cwd()
     inside = here.name == given and (here / NOTE).exists() and not path.exists()
     return Path() if inside else path
+
+
+def option_for(folder: Path, usual: str) -> str:
+    """Return the option by which a command finds a folder, or "" for that which it finds itself.
+
+    Args:
+        folder: The folder.
+        usual: The default folder of the command.
+    """
+    return "" if folder == find_folder(usual) else f" --dir {shell_word(folder)}"
 
 
 class Folder:
@@ -54,7 +66,7 @@ class Folder:
             if not (file.is_file() and file.read_bytes() == text):
                 create_atomically(file, text)  # never overwrites
         except (OSError, ValueError) as error:
-            if file.exists():
+            if os.path.lexists(file):
                 raise UserError(
                     f"{file} already exists: continue with it, or move it away to start again"
                 ) from None

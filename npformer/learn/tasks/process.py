@@ -23,6 +23,7 @@ from npformer.errors import UserError
 from npformer.language import current_language, say
 from npformer.learn.tasks.answer import MOST_VALUES, DamagedAnswer, decode, transported
 from npformer.learn.tasks.child import Request, observe_file
+from npformer.learn.tasks.folder import option_for
 from npformer.learn.tasks.limits import FILE_SIZE, HAS_TIMER
 from npformer.learn.tasks.registry import T, TaskRegistry
 from npformer.learn.tasks.supervisor import FAREWELL, STARTUP
@@ -68,7 +69,8 @@ def check(tasks: TaskRegistry[T], task: T, file: Path, seconds: float = SECONDS)
         UserError: If there is no such file.
     """
     if not file.is_file():
-        raise UserError(f"there is no file {file}: {tasks.command} start {task.name} writes it")
+        start = tasks.start_command(task) + option_for(file.parent, tasks.folder)
+        raise UserError(f"there is no file {file}: {start} writes it")
     function = "npformer.learn.tasks.child:observe_task"
     answer = ask_child(function, [tasks.source, task.name, str(file)], file, seconds=seconds)
     return judge_answer(tasks, task, answer, str(file))

@@ -108,6 +108,10 @@ def test_code_that_fails_in_training_ends_it_in_one_sentence(name, body, message
     assert find_saved(tmp_path).step == 0, "nothing was saved"
 
 
+def test_ids_may_be_integers_of_numpy(finished):
+    assert repr(training._as_sentences(finished[1], [[np.int64(4)], []])) == "[[4], []]"
+
+
 def test_the_sentences_of_the_score_are_short_and_were_not_in_training():
     pairs = held_out_pairs(100)
     assert len({pair.english for pair in pairs}) == len(pairs) == 100

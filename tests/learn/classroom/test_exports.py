@@ -125,7 +125,7 @@ def test_the_last_solution_that_ran_is_checked(shell, capsys):
     with pytest.raises(NotSolved, match="nothing was written") as caught:
         check_exercise(NAME)
     assert caught.value._render_traceback_() == str(caught.value).splitlines()
-    shell.run(RIGHT)
+    shell.run("%matplotlib inline\n" + RIGHT)
     check_exercise(NAME, seconds=2, seed=3)
     assert capsys.readouterr().out.startswith("softmax-backward is solved: ")
 

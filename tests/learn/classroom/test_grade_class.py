@@ -15,12 +15,13 @@ from parsed_page import ParsedPage
 from waiting import wait_until
 
 from npformer.errors import UserError
+from npformer.language import speaking
 from npformer.learn.classroom import grade_class as module
-from npformer.learn.classroom.assess import SOLVED, without_solution
+from npformer.learn.classroom.assess import SOLVED, assess, without_solution
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.feedback import escaped, feedback_page, page_name
 from npformer.learn.classroom.grade_class import StudentsWork, grade_class, read_class
-from npformer.learn.classroom.reports import class_page, csv_text
+from npformer.learn.classroom.reports import class_page, common_mistakes, csv_text
 from npformer.learn.classroom.submissions import find_submissions
 from npformer.learn.classroom.worker import Worker
 
@@ -76,6 +77,16 @@ def test_a_real_class_with_every_kind_of_submission(tmp_path, monkeypatch):
     assert all(work.points == 10 * (due[work.student] == SOLVED) for work in works)
     assert all("\n" not in work.results[NAME].message for work in works)
     assert not list(here.iterdir()), "a solution writes into a folder of its own"
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+def test_a_mistake_is_counted_whatever_its_line(language):
+    texts = (WRONG, "# later\n" + WRONG, "x" + WRONG, "# later\nx" + WRONG)  # two raise an exception
+    works = works_of(dict(zip("abcd", texts, strict=True)))
+    with speaking(language):
+        for work in works:
+            work.results[NAME] = assess(Assignment((NAME,)), NAME, work.texts[NAME])
+        assert [*common_mistakes(NAME, works).values()] == [2, 2]
 
 
 def test_results_are_kept_and_only_changes_are_graded_again(tmp_path, quick):

@@ -77,6 +77,8 @@ def test_the_declaration_is_complete(exercise):
     assert 2 <= len(exercise.hints) <= 3
     assert len(exercise.title) <= 46, "the list fits a terminal of 100 columns"
     for node in ast.parse(exercise.stub).body:
+        if isinstance(node, ast.Assign):
+            assert exercise.code.count(node.targets[0].id) > 1, "the solution uses it"
         if isinstance(node, ast.FunctionDef):
             assert ast.get_docstring(node), "says what to write, and the shapes"
             assert "eturns" in ast.get_docstring(node) or "eturns" in exercise.stub

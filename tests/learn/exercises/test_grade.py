@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from npformer.learn.exercises import EXERCISES, explain, grade
+from npformer.learn.exercises.observe import verdict_on_error
 
 RIGHT = "y * (dy - (dy * y).sum(-1, keepdims=True))"
 
@@ -82,6 +83,12 @@ HIDDEN_BY_MOST_INPUTS = {
         "    return ids[: n - 1] + [3] if 3 in ids else ids[:n]",
         "only the last id counts",
     ),
+    "pad": (
+        "def pad(rows, pad_id=0):\n    for row in rows:\n"
+        "        row += [pad_id] * (max(map(len, rows)) - len(row))\n    return np.array(rows)",
+        "pad writes into rows, its input, which must not change",
+    ),
+    "causal-mask": ("def causal_mask(n):\n    return np.tri(n)", "use .astype(bool)"),
     "greedy": (
         "def greedy(model, source, *, max_length):\n    return [np.array([5, 6])] * len(source)",
         "is an array and must be of type list",
@@ -94,6 +101,12 @@ def test_a_trial_shows_a_mistake_that_most_inputs_hide(name):
     text, words = HIDDEN_BY_MOST_INPUTS[name]
     verdict = graded(text, name)
     assert words in " ".join([verdict.message, *verdict.clues])
+
+
+def test_a_missing_ellipsis_is_no_mistake_of_shapes():
+    with pytest.raises(ValueError, match="ellipsis provided to broadcast") as caught:
+        np.einsum("...i->i", np.ones((2, 3)))
+    assert not verdict_on_error(caught.value, "").clues
 
 
 def test_a_result_in_float32_is_named_and_shown_with_more_digits():

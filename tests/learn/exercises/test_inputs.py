@@ -13,13 +13,13 @@ from npformer.learn.exercises.topics import losses
 Cache = namedtuple("Cache", "x weights")
 
 
-def test_arrays_lists_and_caches_are_restored_and_the_changed_arrays_are_named():
+def test_arrays_lists_and_caches_are_restored_and_those_that_changed_are_named():
     x, tokens, cache = np.arange(3.0), [[5], [6, 7]], Cache(np.zeros(2), np.ones(2))
     inputs = Inputs(["x", "tokens", "cache"], [x, tokens, cache])
     x += 1
     cache.weights[0] = np.nan
     tokens.pop()[0] = 8
-    assert inputs.restore() == ["x", "cache.weights"]
+    assert inputs.restore() == ["x", "cache.weights", "tokens"]
     assert x.tolist() == [0, 1, 2]
     assert cache.weights.tolist() == [1, 1]
     assert tokens == [[5], [6, 7]]

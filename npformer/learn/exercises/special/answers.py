@@ -30,6 +30,8 @@ rewards.std(1, keepdims=True) => rewards.std()
     ## the standard deviation is that of all questions: each question has its own
 rewards.std(1, keepdims=True) => rewards.var(1, keepdims=True)
     ## the difference is divided by the variance, and not by its square root
+np.where(deviation > 0, deviation, 1) => (deviation + NUMBER)
+    ## a small number is added to the standard deviation: divide by the deviation itself
 === accept
 draw(np.maximum(p[i] - q[i], 0), rng) => draw(p[i], rng)
     ## a token that is not kept is replaced by a draw from p: what q draws too rarely stays too rare

@@ -8,6 +8,7 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.backend import Array
+from npformer.language import say
 from npformer.learn.exercises.exercise import Functions, Gradients, Task
 from npformer.learn.tasks.verdict import Fault
 
@@ -44,16 +45,31 @@ def output_and_cache(name: str, returned: Any, kind: type) -> tuple[Any, Any]:
     Raises:
         Fault: If these are not an output and a cache of this class.
     """
-    due = f"y and the cache, a {kind.__name__}"
+    due = say("y and the cache, a {kind}", kind=kind.__name__)
     if returned is None:
-        raise Fault(f"{name} returns nothing (None): complete its body and return {due}")
+        raise Fault(
+            say("{who} returns nothing (None): complete its body and return {names}", who=name, names=due)
+        )
     if type(returned) is not tuple or len(returned) != 2:
         raise Fault(
-            f"{name} returns a {type(returned).__name__} and must return {due}, as a tuple of the two"
+            say(
+                "{name} returns a {type} and must return {due}, as a tuple of the two",
+                name=name,
+                type=type(returned).__name__,
+                due=due,
+            )
         )
     if not isinstance(returned[1], kind):
-        what = "the class itself" if returned[1] is kind else f"a {type(returned[1]).__name__}"
-        raise Fault(f"the cache that {name} returns is {what} and must be a {kind.__name__} of the arrays")
+        is_class = returned[1] is kind
+        what = say("the class itself") if is_class else say("a {type}", type=type(returned[1]).__name__)
+        raise Fault(
+            say(
+                "the cache that {name} returns is {what} and must be a {kind} of the arrays",
+                name=name,
+                what=what,
+                kind=kind.__name__,
+            )
+        )
     return returned
 
 
