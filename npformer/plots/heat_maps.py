@@ -179,7 +179,13 @@ def make_heat_map(
 
 
 def refuse_not_finite(values: np.ndarray, name: str, mask: np.ndarray | None = None) -> None:
-    """Raise a UserError unless all numbers that are not masked are finite. Shapes: (...) each."""
+    """Raise a UserError unless all numbers that are not masked are finite.
+
+    Args:
+        values: The numbers.
+        name: What they are, for the message.
+        mask: Bool, of the same shape, False where a number is masked. None for all True.
+    """
     wrong = np.argwhere(~np.isfinite(values) & (True if mask is None else mask))
     if len(wrong):
         index = tuple(wrong[0].tolist())

@@ -76,7 +76,7 @@ MISTAKES = [
     ("bugs start", "npformer bugs start 1"),
     ("bugs start 1 --dir empty", "cannot be written"),
     ("bugs check", "nothing is started in bugs: begin with npformer bugs start 1"),
-    ("bugs check 3", "npformer bugs start embedding writes it"),
+    ("bugs check 3", "npformer bugs start 3 writes it"),
     ("bugs hint", "npformer bugs hint 1"),
     ("bugs list 3", "list shows all bugs"),
     ("build 'the dog' --dir new", "there is no trained Transformer in new: npformer build --train --dir new"),
