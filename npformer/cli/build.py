@@ -12,7 +12,7 @@ from npformer.cli.options import COUNT, SECONDS, Rule, add, add_language, needs
 from npformer.cli.output import console, note
 from npformer.cli.tasks import print_output, print_text
 from npformer.errors import UserError
-from npformer.escaping import printable, shell_word
+from npformer.escaping import printable
 from npformer.language import GRADER, phrase, say
 from npformer.learn.capstone.compare import TOGETHER, Finding, compare_parts
 from npformer.learn.capstone.functions import LearnersError
@@ -31,7 +31,7 @@ from npformer.learn.capstone.training import (
 from npformer.learn.capstone.training import SECONDS as LIMIT
 from npformer.learn.console import plain_table, styled
 from npformer.learn.exercises import EXERCISES
-from npformer.learn.tasks import Folder, find_folder
+from npformer.learn.tasks import Folder, find_folder, option_for
 
 COMPARISON = 30.0  # the limit in seconds on the comparison of all parts, which takes about two
 HELD_OUT = 100  # sentences that are translated after the training
@@ -86,8 +86,7 @@ class Build:
 
     def command(self, text: str) -> str:
         """Return a command with the option --dir if the folder is not the default."""
-        where = self.arguments.dir
-        return text if where == EXERCISES.folder else f"{text} --dir {shell_word(where)}"
+        return text + option_for(self.folder.path, EXERCISES.folder)
 
     # The parts
 

@@ -178,15 +178,15 @@ def make_heat_map(
     return HeatMap(copied, shown, queries, keys, scale, numbers, legend=entries)
 
 
-def refuse_not_finite(values: np.ndarray, name: str, mask: np.ndarray | None = None) -> None:
+def refuse_not_finite(values: np.ndarray, name: str, mask: np.ndarray | bool = True) -> None:
     """Raise a UserError unless all numbers that are not masked are finite.
 
     Args:
         values: The numbers.
         name: What they are, for the message.
-        mask: Bool, of the same shape, False where a number is masked. None for all True.
+        mask: Bool, of the same shape, False where a number is masked. True for none.
     """
-    wrong = np.argwhere(~np.isfinite(values) & (True if mask is None else mask))
+    wrong = np.argwhere(~np.isfinite(values) & mask)
     if len(wrong):
         index = tuple(wrong[0].tolist())
         raise UserError(f"{name}{list(index)} is {values[index]}: a colour needs a finite number")
@@ -208,6 +208,7 @@ def room(heat: HeatMap, cell: float, *, bar: bool) -> Room:
     rotation = 0 if heat.keys is None else _key_rotation(keys, pitch, size)
     band, overhang = _band_of(keys, pitch, size, rotation)
     title_width, title = text_size(heat.title, PANEL, math=True) if heat.title else (0.0, 0.0)
+    above = AXIS + band + GAP + (title + 2 * GAP if heat.title else 0)
     named = widest((text for _, text in heat.legend), TEXT) + 0.35
     width, height = columns * across, rows * down
     beside = (title_width - width) / 2  # the title stands in the middle above the cells
@@ -217,16 +218,7 @@ def room(heat: HeatMap, cell: float, *, bar: bool) -> Room:
         right = max(right, PAD + bar_room(heat.scale, bar_height(height)))
     below = max(BAR_LEAST - height, 0) if bar else 0
     below = max(below, word_line(TEXT) - height) + LEGEND * len(heat.legend)
-    return Room(
-        width,
-        height,
-        left,
-        AXIS + band + GAP + (title + 2 * GAP if title else 0),
-        right,
-        below,
-        size,
-        rotation,
-    )
+    return Room(width, height, left, above, right, below, size, rotation)
 
 
 def bar_height(height: float) -> float:
