@@ -46,6 +46,14 @@ def test_lines_and_notes_are_one_line_of_text(capsys):
     assert_text(printed.out)
 
 
+def test_a_terminal_breaks_a_long_line_at_spaces(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    for shown in ("a  number of 1,234,567 words", "a  number of\n  1,234,567 words"):
+        print_line("a  number of 1,234,567 words", margin=2)
+        assert capsys.readouterr().out == f"{shown}\n"
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+
 def test_data_pass_through_a_pipe_and_are_text_on_a_terminal(capsys, monkeypatch):
     """A pipe gets the data as they are, but for lone surrogates, which no encoding has."""
     print_data("a \x1b[31m \u202e é " + os.fsdecode(b"\xe9"))
