@@ -253,6 +253,7 @@ MISTAKES = [
     (f"train --task copy --set d_model={'(' * 150}", "it must be a whole number"),
     (f"train --task copy --set d_model={'1' * 201}", "the value of --set 'd_model' has 201 characters"),
     ("train --task copy --set betas=5", "betas is 5: give two numbers"),
+    ("train --task copy --set d_model={[1]}", "d_model is '{[1]}': it must be a whole number"),
 ]
 # the beginnings of command lines that read a model
 READERS = ["translate x", "score train.en train.fr", "attention x", "explore x", "saliency x", "masks x"]
