@@ -343,7 +343,7 @@ class Parser(argparse.ArgumentParser):
         for action in actions:
             # argparse calls an argument that takes any number of values required, too
             if action.required and action.nargs != argparse.ZERO_OR_MORE and action.dest not in values:
-                what = f"{self.prog} needs the argument {action.dest}"
+                what = f"{self.prog} needs the argument {action.metavar or action.dest}"
                 raise UserError(f"{what}: {self.prog} --help describes it")
         arguments = Arguments(**{action.dest: _default(action) for action in actions} | values)
         arguments.given = frozenset(values)

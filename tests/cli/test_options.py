@@ -109,6 +109,7 @@ def test_an_unknown_option_is_refused_and_an_abbreviation_names_the_option(capsy
         ("train --steps", "--steps needs one argument: npformer train --help describes it"),
         ("train --valid a", "--valid needs 2 arguments: npformer train --help describes it"),
         ("lens", "npformer lens needs the argument text: npformer lens --help describes it"),
+        ("fill", "npformer fill needs the argument TEXT: npformer fill --help describes it"),
         ("translate --beam=x", "--beam is 'x': give a whole number, 1 or more"),
         ("translate --last=x", "--last takes no value: leave out the = and what follows it"),
         ("train --task copi", "--task is 'copi': did you mean copy?"),

@@ -34,6 +34,7 @@ class Raising:
 """
 FILES = {
     "mistakes.py": OWN,
+    "blank.py": "import math\n",
     "one.txt": "aaaaaaaaaa" * 100,
     "letter.txt": "t",
     "zebra.txt": "the zebra",
@@ -147,6 +148,7 @@ MISTAKES = [
     ("gradcheck own.py:double", "give --shape"),
     ("gradcheck own.py:double --shape 2,x", "--shape is '2,x': give the sizes of its axes"),
     ("gradcheck own.py:doubel --shape 2", "did you mean double?"),
+    ("gradcheck blank.py:double --shape 2", "blank.py has no double: define it there"),
     ("gradcheck mistakes.py:lonely --shape 2", "no lonely_backward"),
     ("gradcheck mistakes.py:Needy --shape 2", "cannot be made without arguments"),
     ("gradcheck mistakes.py:Raising --shape 2", "ZeroDivisionError in line 14"),
