@@ -43,10 +43,11 @@ from npformer.storage.atomic import write_file
 
 TABLE_FORMAT = 2  # of table.json and search.json
 D, H, REACH = 64, 4, 10  # width, heads, and the reach of local attention and of relative distances
-FOOT = f"""\
-parameters: of one layer of width {D}, with {H} heads where there are heads. cost: multiplications for T
-queries and S keys of width D. error: the largest relative error of a gradient, by complex step in float64.
-npformer family --measure trains the translators among them on one corpus and compares them."""
+FOOT = (
+    f"parameters: of one layer of width {D}, with {H} heads where there are heads. cost: multiplications for "
+    "T queries and S keys of width D. error: the largest relative error of a gradient, by complex step in "
+    "float64.\nnpformer family --measure trains the translators among them on one corpus and compares them."
+)
 
 
 def _general() -> Similarity:
@@ -171,7 +172,9 @@ def members() -> list[dict[str, Any]]:
 def show(rows: list[dict[str, Any]]) -> None:
     """Print the table."""
     out = console()
-    table = plain_table("member", "compares", "cost", ">parameters", "differentiable", ">error", ">chapter")
+    titles = ("member", "compares", "cost", "parameters", "differentiable", "error", "chapter")
+    right = ("parameters", "error", "chapter")
+    table = plain_table(*(f">{each}" if each in right else each for each in titles), wrapped=titles)
     for row in rows:
         error = f"{row['error']:.0e}" if row["ok"] else f"FAIL {row['error']:.0e}"
         kind = (row["name"], row["compares"], row["cost"], f"{row['parameters']:,}", row["differentiable"])
