@@ -245,7 +245,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add(
         run,
         "--workers",
-        "the threads that share each batch (default: 1; for multi30k presets, one for each core)",
+        "the threads that share each batch (default: 1; for the presets of multi30k and gpt-shakespeare, one "
+        "for each core)",
         COUNT,
     )
 
