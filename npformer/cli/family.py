@@ -238,23 +238,28 @@ def _write_rows(path: Path, made: str, rows: Sequence[FamilyRow] | Sequence[Tria
 
 
 def _show_measured(rows: Sequence[FamilyRow]) -> None:
-    """Print the table of the measurements of each system."""
+    """Print the measurements of each system, in two tables that fit a terminal of 80 columns."""
     out = console()
     lengths = [f"{a}-{b}" if b < 99 else f"{a}+" for a, b in experiment.LENGTHS]
     timed = [f"{n} words" for n in experiment.TIMED_LENGTHS]
-    titles = ["numbers", "steps", "seconds", "exact", "range", *lengths, *timed]
-    table = plain_table("", *(f">{title}" for title in titles), wrapped=titles)
+    whole, parts = (
+        plain_table("", *(f">{title}" for title in titles), wrapped=("", *titles))
+        for titles in (["numbers", "steps", "seconds", "exact", "range"], [*lengths, *timed])
+    )
     for row in rows:
         spread = f"{100 * min(row.exact):.1f}-{100 * max(row.exact):.1f}%"
-        shares = [f"{share:.1%}" for share in row.by_length]
-        times = [f"{ms:.0f} ms" for ms in row.step]
         counts = [f"{row.parameters:,}", f"{row.steps:,}", f"{row.seconds:.0f}"]
-        table.add_row(row.name, *counts, f"{np.mean(row.exact):.1%}", spread, *shares, *times)
-    out.print(table)
+        whole.add_row(row.name, *counts, f"{np.mean(row.exact):.1%}", spread)
+        shares = [f"{share:.1%}" for share in row.by_length]
+        parts.add_row(row.name, *shares, *(f"{ms:.0f} ms" for ms in row.step))
+    out.print(whole)
     out.print(
         "numbers: parameters; seconds: processor time of a training; exact and range: the share of held-out "
-        "sentences translated exactly, mean and range over the seeds; then the mean by words of English; at "
-        "the right: a training step on 16 sentences of this length"
+        "sentences translated exactly, mean and range over the seeds\n"
+    )
+    out.print(parts)
+    out.print(
+        "the mean share by the words of English; at the right: a training step on 16 sentences of this length"
     )
 
 
