@@ -118,6 +118,7 @@ def test_an_unknown_option_is_refused_and_an_abbreviation_names_the_option(capsy
         ("qqqqqqqq", "there is no command 'qqqqqqqq': npformer --help lists all commands"),
         ("--versio", "npformer has no argument --versio: did you mean --version?"),
         ("train --stpes 3", "npformer train has no argument --stpes: did you mean --steps?"),
+        ("train -steps 3", "npformer train has no argument -steps: did you mean --steps?"),
         ("train --steps 3 --steps 4", "--steps was given twice, with different values: give it once"),
         ("glossary a b", "npformer glossary has no argument b: npformer glossary --help lists all arguments"),
     ],
