@@ -76,6 +76,9 @@ def run(arguments: Namespace) -> int:
     if out:
         require_place(out)
     words = known_words(read_lines(arguments.known_words)) if arguments.known_words else None
+    for read in (arguments.source, arguments.reference, arguments.known_words):
+        if read and out and out.exists() and out.samefile(read):
+            raise UserError(f"--out {out} is a file that is read: give another one")
     setting = setting_of(references) if arguments.text == "auto" else arguments.text
     loaded, settings = load_with_search(arguments)
     from npformer.generation.bleu import difference_in_case, score
