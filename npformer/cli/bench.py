@@ -32,13 +32,16 @@ Examples: npformer bench --only tiny small
           npformer bench --profile --only tiny
           npformer bench --curves curves.png"""
 
-FOOT = """\
-tokens: target tokens, without padding. memory: the peak of the process. products: the share of the step's
-time that its matrix products alone take. over: the time of the step divided by that of the products, on
-padded shapes and (packed) on the real tokens alone."""
-TORCH_FOOT = """\
-faster: PyTorch's time divided by npformer's, median of {repeats} rounds (lowest and highest). of PyTorch's:
-the memory divided by that of PyTorch's process; then the same without the memory after the imports."""
+FOOT = (
+    "tokens: target tokens, without padding. memory: the peak of the process. products: the share of the "
+    "step's time that its matrix products alone take. over: the time of the step divided by that of the "
+    "products, on padded shapes and (packed) on the real tokens alone."
+)
+TORCH_FOOT = (
+    "faster: PyTorch's time divided by npformer's, median of {repeats} rounds (lowest and highest). of "
+    "PyTorch's: the memory divided by that of PyTorch's process; then the same without the memory after the "
+    "imports."
+)
 
 RULES = (
     excludes(
@@ -241,9 +244,9 @@ def decoding_rows(arguments: Namespace) -> Rows:
 
 
 def table_of(titles: Iterable[str]) -> Table:
-    """Return a table whose first column is aligned left."""
+    """Return a table whose first column is aligned left. In a narrow terminal, titles have several lines."""
     first, *others = titles
-    return plain_table(first, *(f">{title}" for title in others))
+    return plain_table(first, *(f">{title}" for title in others), wrapped=(first, *others))
 
 
 def show_steps(rows: Rows) -> None:

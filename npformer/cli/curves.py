@@ -29,7 +29,7 @@ Entries = Sequence[dict[str, Any]]
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add(parser, "run", "the folder of a run", metavar="RUN")
-    add(parser, "--out FILE", f"the picture, .png or .svg (default: RUN/{FILE})")
+    add(parser, "--out FILE", f"the picture, .png, .svg or .pdf (default: RUN/{FILE})")
 
 
 def run(arguments: Namespace) -> int:

@@ -43,10 +43,11 @@ from npformer.storage.atomic import write_file
 
 TABLE_FORMAT = 2  # of table.json and search.json
 D, H, REACH = 64, 4, 10  # width, heads, and the reach of local attention and of relative distances
-FOOT = f"""\
-parameters: of one layer of width {D}, with {H} heads where there are heads. cost: multiplications for T
-queries and S keys of width D. error: the largest relative error of a gradient, by complex step in float64.
-npformer family --measure trains the translators among them on one corpus and compares them."""
+FOOT = (
+    f"parameters: of one layer of width {D}, with {H} heads where there are heads. cost: multiplications for "
+    "T queries and S keys of width D. error: the largest relative error of a gradient, by complex step in "
+    "float64.\nnpformer family --measure trains the translators among them on one corpus and compares them."
+)
 
 
 def _general() -> Similarity:
@@ -171,7 +172,9 @@ def members() -> list[dict[str, Any]]:
 def show(rows: list[dict[str, Any]]) -> None:
     """Print the table."""
     out = console()
-    table = plain_table("member", "compares", "cost", ">parameters", "differentiable", ">error", ">chapter")
+    titles = ("member", "compares", "cost", "parameters", "differentiable", "error", "chapter")
+    right = ("parameters", "error", "chapter")
+    table = plain_table(*(f">{each}" if each in right else each for each in titles), wrapped=titles)
     for row in rows:
         error = f"{row['error']:.0e}" if row["ok"] else f"FAIL {row['error']:.0e}"
         kind = (row["name"], row["compares"], row["cost"], f"{row['parameters']:,}", row["differentiable"])
@@ -235,23 +238,28 @@ def _write_rows(path: Path, made: str, rows: Sequence[FamilyRow] | Sequence[Tria
 
 
 def _show_measured(rows: Sequence[FamilyRow]) -> None:
-    """Print the table of the measurements of each system."""
+    """Print the measurements of each system, in two tables that fit a terminal of 80 columns."""
     out = console()
     lengths = [f"{a}-{b}" if b < 99 else f"{a}+" for a, b in experiment.LENGTHS]
     timed = [f"{n} words" for n in experiment.TIMED_LENGTHS]
-    titles = ["numbers", "steps", "seconds", "exact", "range", *lengths, *timed]
-    table = plain_table("", *(f">{title}" for title in titles), wrapped=titles)
+    whole, parts = (
+        plain_table("", *(f">{title}" for title in titles), wrapped=("", *titles))
+        for titles in (["numbers", "steps", "seconds", "exact", "range"], [*lengths, *timed])
+    )
     for row in rows:
         spread = f"{100 * min(row.exact):.1f}-{100 * max(row.exact):.1f}%"
-        shares = [f"{share:.1%}" for share in row.by_length]
-        times = [f"{ms:.0f} ms" for ms in row.step]
         counts = [f"{row.parameters:,}", f"{row.steps:,}", f"{row.seconds:.0f}"]
-        table.add_row(row.name, *counts, f"{np.mean(row.exact):.1%}", spread, *shares, *times)
-    out.print(table)
+        whole.add_row(row.name, *counts, f"{np.mean(row.exact):.1%}", spread)
+        shares = [f"{share:.1%}" for share in row.by_length]
+        parts.add_row(row.name, *shares, *(f"{ms:.0f} ms" for ms in row.step))
+    out.print(whole)
     out.print(
         "numbers: parameters; seconds: processor time of a training; exact and range: the share of held-out "
-        "sentences translated exactly, mean and range over the seeds; then the mean by words of English; at "
-        "the right: a training step on 16 sentences of this length"
+        "sentences translated exactly, mean and range over the seeds\n"
+    )
+    out.print(parts)
+    out.print(
+        "the mean share by the words of English; at the right: a training step on 16 sentences of this length"
     )
 
 

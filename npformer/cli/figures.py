@@ -85,11 +85,16 @@ def _print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
         rows = versioned_rows(each.as_json() for each in entries)
         print_data(json.dumps(rows, ensure_ascii=False, indent=2))
         return
+    from npformer.learn.figures.registry import DATA, SOURCES
+
     titles = ("id", "figure", "source", "numbers from")
     table = plain_table(*titles, wrapped=titles)
     for entry in entries:
         table.add_row(entry.id, entry.title, entry.source, entry.data)
-    console().print(table)
+    out = console()
+    out.print(table)
+    for title, meanings in (("source", SOURCES), ("numbers from", DATA)):
+        out.print(f"{title}: {', '.join(f'{name} is {meaning}' for name, meaning in meanings.items())}")
 
 
 def _draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[Entry]") -> None:

@@ -4,7 +4,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from npformer.cli.load_model import add_model_arguments, load_kind
+from npformer.cli.load_model import NEWEST_RUN, add_model_arguments, load_kind
 from npformer.cli.options import Whole, add, add_backend_argument
 from npformer.cli.output import print_data, print_lines
 from npformer.data.vocabulary import MASK
@@ -23,8 +23,8 @@ Examples: npformer train --preset bert-small
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add(parser, "texts...", f"a sentence with {MASK} in place of each word to be found", metavar="TEXT")
-    models = "the folder of a run with a preset for masked language models, or a checkpoint of it"
-    add_model_arguments(parser, models=models)
+    models = "the folder of a run with a preset for masked language models, a checkpoint of it, or a Hugging "
+    add_model_arguments(parser, NEWEST_RUN, models=f"{models}Face folder of a masked language model")
     add(parser, "--answers N", "the words for each gap", Whole(1, MOST), default=5)
     add(parser, "--json", "print a list of JSON objects, one for each text")
     add_backend_argument(parser)

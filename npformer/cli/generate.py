@@ -4,7 +4,7 @@ import math
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
-from npformer.cli.load_model import add_model_arguments, load_kind
+from npformer.cli.load_model import NEWEST_RUN, add_model_arguments, load_kind
 from npformer.cli.options import COUNT, POSITIVE, SEED, Real, Rule, Whole, add, add_backend_argument, excludes
 from npformer.cli.output import print_data, print_line
 from npformer.data.files import read_text
@@ -36,7 +36,8 @@ RULES: tuple[Rule, ...] = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add(parser, "[prompts...]", "the beginning of a text", metavar="PROMPT")
-    add_model_arguments(parser, models="the folder of a run that was trained on text, or a checkpoint of it")
+    models = "the folder of a run that was trained on text, a checkpoint of it, or a Hugging Face folder"
+    add_model_arguments(parser, NEWEST_RUN, models=f"{models} of a language model")
     add(parser, "--tokens N", "the number of tokens after a prompt", Whole(1, MOST), default=TOKENS)
     add(
         parser,

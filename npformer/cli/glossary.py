@@ -8,6 +8,7 @@ from rich.text import Text
 
 from npformer.cli.options import add, add_language, excludes
 from npformer.cli.output import console, print_line
+from npformer.errors import UserError
 from npformer.language import ENGLISH, GLOSSARY, phrase, say, speaking
 from npformer.learn.console import styled
 from npformer.learn.course.glossary import SHAPES, Term, all_terms, find_terms
@@ -62,11 +63,13 @@ def save_page(arguments: Namespace, make: Callable[[Path], str]) -> None:
     """Write the page that make(folder) returns, in English, to the file of --write.
 
     Raises:
-        UserError: If the file cannot be written.
+        UserError: If the file cannot be written, or if it is another page, such as the README of a project.
     """
     path = Path(arguments.write)
     with speaking(ENGLISH):
         text = make(path.parent.absolute())
+    if path.is_file() and not path.read_bytes().startswith(text.partition("\n")[0].encode()):
+        raise UserError(f"{path} exists and is another page: give another FILE, or remove it")
     write_file(path, text.encode(), advice="give another FILE")
     print_line(f"wrote {path}")
 

@@ -208,7 +208,8 @@ def print_table(out: Console, reports: list[Report], seconds: float, *, grouped:
         seconds: The time that the checks took.
         grouped: Print one line for all options of a component.
     """
-    table = plain_table("component", ">checks", ">worst", "at", wrapped=("checks", "worst", "at"))
+    titles = ("component", "checks", "worst", "at")
+    table = plain_table("component", ">checks", ">worst", "at", wrapped=titles)
     for report in _grouped(reports) if grouped else reports:
         worst = report.worst
         tensor = worst.tensor if report.ok else styled(("FAIL", "bold red"), f" {worst.tensor}")

@@ -12,7 +12,10 @@ NARROWEST = 30  # a second column of this width stays beside the first one
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """A formatter of a description and of the examples that end a help."""
+    """A formatter of a description, of arguments and of the examples that end a help."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(" ".join(text.split()), width)  # argparse would break en-de at its hyphen
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines: list[str] = []

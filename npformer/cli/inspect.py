@@ -76,7 +76,7 @@ class Description:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add(parser, "model", f"{ANY_MODEL}; or a Hugging Face folder")
+    add(parser, "model", ANY_MODEL)
     add(parser, "--last", "take the last checkpoint of the run, not its best one")
     add(parser, "--json", "print a list with one JSON object")
 
@@ -92,7 +92,7 @@ def run(arguments: Namespace) -> int:
         print_data(json.dumps(versioned_rows([{"name": name, **found.to_dict()}]), indent=1))
     else:
         for line in lines_of(found):
-            print_line(line)
+            print_line(line, margin=13)
     return 1 if found.problem else 0
 
 

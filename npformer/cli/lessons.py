@@ -77,7 +77,7 @@ def run(arguments: Namespace) -> int:
         *_routes_or_length(route, lessons),
         _on(lessons, places, route),
         say(
-            "Other commands of the course: npformer exercise (write functions), npformer bugs (find bugs),\n"
+            "Other commands of the course: npformer exercise (write functions), npformer bugs (find bugs), "
             "npformer glossary WORD (definitions), npformer index WORD (lesson and code of an equation)."
         ),
     )

@@ -21,11 +21,13 @@ MODEL = (
     "an exported file, or a Hugging Face folder"
 )
 
+NEWEST_RUN = "the run trained last"
+
 ANY_MODEL = f"{MODEL}, of a translator, a language model or a masked language model"
 
 
 def add_model_arguments(
-    parser: ArgumentParser, default: str = "the run trained last, or en-de", *, models: str = MODEL
+    parser: ArgumentParser, default: str = f"{NEWEST_RUN}, or en-de", *, models: str = MODEL
 ) -> None:
     """Add --model, which takes what `npformer.load` takes, and --last.
 

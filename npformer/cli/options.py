@@ -343,7 +343,7 @@ class Parser(argparse.ArgumentParser):
         for action in actions:
             # argparse calls an argument that takes any number of values required, too
             if action.required and action.nargs != argparse.ZERO_OR_MORE and action.dest not in values:
-                what = f"{self.prog} needs the argument {action.dest}"
+                what = f"{self.prog} needs the argument {action.metavar or action.dest}"
                 raise UserError(f"{what}: {self.prog} --help describes it")
         arguments = Arguments(**{action.dest: _default(action) for action in actions} | values)
         arguments.given = frozenset(values)
@@ -382,7 +382,7 @@ class Parser(argparse.ArgumentParser):
         argument = next((each for each in unknown if each.startswith("-")), unknown[0])
         option = argument.partition("=")[0]
         known = [each for action in self._actions for each in action.option_strings]
-        near = nearest(option, known) if option.startswith("--") else None
+        near = nearest(option, known) if option[0] == "-" and len(option) > 2 else None
         hint = f"did you mean {near}?" if near else f"{self.prog} --help lists all arguments"
         return f"{self.prog} has no argument {_bare(argument)}: {hint}"
 

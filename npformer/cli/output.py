@@ -11,11 +11,13 @@ import errno
 import io
 import logging
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
+from npformer.cli.help_text import wrap
 from npformer.cli.own_command import as_typed
 from npformer.escaping import escape, printable
 
@@ -42,9 +44,17 @@ def note(text: str) -> None:
     print(f"npformer: {printable(as_typed(text))}", file=sys.stderr)
 
 
-def print_line(text: str) -> None:
-    """Print one line on standard output, whatever is in it."""
-    print(printable(text))
+def print_line(text: str, *, margin: int = 0) -> None:
+    """Print one line on standard output, whatever is in it. On a terminal, a long one is broken at spaces.
+
+    Args:
+        text: The line.
+        margin: The number of spaces before the parts of a broken line, but for the first.
+    """
+    text = printable(text)
+    if sys.stdout.isatty():
+        text = "\n".join(wrap(text, shutil.get_terminal_size().columns, margin=" " * margin))
+    print(text)
 
 
 def print_lines(text: str) -> None:

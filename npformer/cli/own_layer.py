@@ -129,7 +129,9 @@ def _find(module: ModuleType, name: str, file: str) -> Any:
     """Return the layer, or the pair of functions, of that name."""
     thing = getattr(module, name, None)
     if thing is None:
-        hint = did_you_mean(name, [known for known in vars(module) if not known.startswith("__")])
+        things = vars(module).items()
+        known = [each for each, value in things if each[:2] != "__" and not isinstance(value, ModuleType)]
+        hint = did_you_mean(name, known) if known else "define it there"
         raise UserError(f"{file} has no {name}: {hint}")
     if isinstance(thing, type) and not is_autograd_function(thing):
         try:

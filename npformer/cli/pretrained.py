@@ -9,7 +9,7 @@ from npformer.cli.card_files import begin_card, read_card, read_scores, with_cas
 from npformer.cli.options import add, excludes, needs
 from npformer.cli.output import console, print_data, print_line
 from npformer.data.codecs import codecs_from_checkpoint
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.escaping import printable
 from npformer.interop import export_folder
 from npformer.interop.families import FAMILIES
@@ -107,22 +107,34 @@ def run(arguments: Namespace) -> int:
 
 def show(name: str, found: Pretrained) -> None:
     """Print the card of a translator on the terminal, and the number of its parameters."""
-    out, card = console(), found.card
-    out.print(styled((printable(name), "bold"), f"  {printable(card.title)}"))
+    card = found.card
+    console().print(styled((printable(name), "bold"), f"  {printable(card.title)}"))
     lines = [("parameters", f"{found.model.count_parameters():,}"), *card.lines()]
     for what, text in lines:
-        out.print(f"  {what:<11} {printable(text)}", soft_wrap=True)
+        if what == "command":
+            _print_command(what, text)
+        else:
+            _print_field(what, text)
     for score, command in zip(card.scores, card.commands(Path(name).stem), strict=True):
         invented = f", {score.invented_words} invented words" if score.invented_words else ""
         words = f"{score.score} on {score.reference}, {score.search}{invented}: {score.signature}"
-        out.print(f"  {'BLEU':<11} {printable(words)}", soft_wrap=True)
+        _print_field("BLEU", words)
         if score.by_length:
             lengths = [f"{part.lengths} words {part.bleu:.2f}" for part in score.by_length]
-            out.print(f"  {'':<11}   {printable(', '.join(lengths))}", soft_wrap=True)
-        out.print(f"  {'':<11}   {printable(command)}", soft_wrap=True)
+            print_line(f"{'':16}{', '.join(lengths)}", margin=16)
+        _print_command("", f"  {command}")
     for limit in card.limits:
-        words = f"{limit.what}: {limit.source} → {limit.translation}"
-        out.print(f"  {'cannot':<11} {printable(words)}", soft_wrap=True)
+        _print_field("cannot", f"{limit.what}: {limit.source} → {limit.translation}")
+
+
+def _print_field(name: str, text: str) -> None:
+    """Print one line of a card."""
+    print_line(f"  {name:<11} {text}", margin=14)
+
+
+def _print_command(name: str, text: str) -> None:
+    """Print one line of a card, whose command a line break would spoil."""
+    console().print(f"  {name:<11} {printable(text)}", soft_wrap=True)
 
 
 def export(arguments: Namespace) -> int:
@@ -171,7 +183,7 @@ def export_again(arguments: Namespace, source: Path) -> int:
 def check_exported(path: Path) -> int:
     """Read an exported file, so that a damaged one is noticed at once, and report it. Return 0."""
     card = read_pretrained(path).card
-    print_line(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB, {len(card.scores)} scores")
+    print_line(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB, {quantity(len(card.scores), 'score')}")
     return 0
 
 

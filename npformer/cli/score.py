@@ -76,6 +76,9 @@ def run(arguments: Namespace) -> int:
     if out:
         require_place(out)
     words = known_words(read_lines(arguments.known_words)) if arguments.known_words else None
+    for read in (arguments.source, arguments.reference, arguments.known_words):
+        if read and out and out.exists() and out.samefile(read):
+            raise UserError(f"--out {out} is a file that is read: give another one")
     setting = setting_of(references) if arguments.text == "auto" else arguments.text
     loaded, settings = load_with_search(arguments)
     from npformer.generation.bleu import difference_in_case, score
@@ -105,7 +108,7 @@ def _read_both(source: str, reference: str, limit: int | None) -> tuple[list[str
     sources, references = read_lines(source, limit=limit), read_lines(reference, limit=limit)
     if len(sources) != len(references):
         raise UserError(
-            f"{source} has {len(sources)} lines but {reference} has {len(references)}: "
+            f"{source} has {quantity(len(sources), 'line')} but {reference} has {len(references)}: "
             "line n of one must translate line n of the other"
         )
     return sources, references
@@ -142,8 +145,8 @@ def report(found: "TranslationScore", settings: dict[str, Any], *, detected: boo
     how = " (detected from the references; --text overrides it)" if detected else ""
     print_line(f"counted on {forms[found.setting]}{how}")
     print_line(
-        f"{found.sentences:,} sentences in {found.seconds:.1f} s, beam {settings['beam']}, "
-        f"length penalty {settings['length_penalty']:g}; {found.empty} empty translations; "
+        f"{quantity(found.sentences, 'sentence')} in {found.seconds:.1f} s, beam {settings['beam']}, "
+        f"length penalty {settings['length_penalty']:g}; {quantity(found.empty, 'empty translation')}; "
         f"brevity penalty {found.brevity_penalty:.3f}"
     )
     print_line("by the length of the source:")

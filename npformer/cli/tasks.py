@@ -1,5 +1,6 @@
 """The actions that npformer exercise and npformer bugs share: list, start, check and hint."""
 
+import re
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
@@ -279,4 +280,6 @@ def _draw_difference(name: str, verdict: Verdict, path: str) -> None:
 
 def print_text(text: str) -> None:
     """Print a text, wrapped at the width of the terminal, with command lines as they have to be typed."""
-    console().print(as_typed(text))
+    out, text = console(), as_typed(text)
+    longest = max(map(len, re.findall("[!-~]+", text)), default=0)  # Chinese has no spaces
+    out.print(text, soft_wrap=longest > out.width)  # which leaves a path that is too long for a line whole

@@ -245,7 +245,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add(
         run,
         "--workers",
-        "the threads that share each batch (default: 1; for multi30k presets, one for each core)",
+        "the threads that share each batch (default: 1; for the presets of multi30k and gpt-shakespeare, one "
+        "for each core)",
         COUNT,
     )
 
@@ -482,7 +483,7 @@ def _parse_value(name: str, text: str) -> Any:
         raise UserError(f"the value of --set {name!r} has {len(text):,} characters: give a shorter one")
     try:
         value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last two for too many brackets
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # {[1]}; too many brackets
         return text
     for number in value if isinstance(value, tuple) else (value,):
         if isinstance(number, (int, float)) and not abs(number) < INTEGERS:

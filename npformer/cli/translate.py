@@ -153,7 +153,7 @@ def translate_lines(
                 zip(finished, translations, strict=True), first_line + done
             ):
                 print_translation(number, line, found, columns)
-        bar.advance(len(finished), sum(len(line.encode()) + 1 for line in finished))
+        bar.advance(len(finished), sum(len(line.encode(errors="replace")) + 1 for line in finished))
         done += len(finished)
 
 

@@ -11,6 +11,7 @@ from npformer.data.encoding import Encoding, Tokenizer
 from npformer.errors import UserError, quantity
 from npformer.functional import softmax
 from npformer.generation.codec_tokenizers import SentenceTokenizer
+from npformer.generation.search import DIVERGED
 from npformer.validation import require_count
 
 
@@ -52,7 +53,7 @@ def fill_gaps(model: Any, tokenizer: Tokenizer, text: str, *, k: int = 5) -> lis
 
     Raises:
         UserError: If the text is empty, has no gap, has a word that the model does not know or is too long
-            for the model, or k is out of range.
+            for the model, if k is out of range, or if the logits are not finite.
     """
     mask = mask_of(tokenizer)
     if not text.strip():
@@ -76,6 +77,8 @@ def fill_gaps(model: Any, tokenizer: Tokenizer, text: str, *, k: int = 5) -> lis
         raise UserError(f"k is {k}, and the model knows {quantity(n_choices, 'word')}: give 1 to {n_choices}")
     logits, _ = model.forward(np.array([ids]))  # (1, T, V)
     probabilities, _ = softmax(to_numpy(logits)[0])  # (T, V)
+    if np.isnan(probabilities).any():  # also of infinite logits
+        raise UserError(DIVERGED)
     probabilities[:, special] = 0
     best = np.argsort(-probabilities, -1, kind="stable")[:, :k]  # (T, k)
     first = next(place for place, (start, end) in enumerate(offsets) if end > start)  # after special tokens

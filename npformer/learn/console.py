@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.table import Table
@@ -67,6 +68,27 @@ def counting_progress(out: Console, form: str = "{task.description}", *, transie
     return Progress(*columns, console=out, transient=transient)
 
 
+class PlainTable(Table):
+    """A table without lines between its columns, in which a console breaks no word if the words have room."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give the columns the widths that keep words whole, and yield the parts of the lines."""
+        widths, least = [], []
+        for column in self.columns:
+            texts = "\n".join(breakable(str(cell)) for cell in (column.header, *column.cells))
+            widths.append(max(map(cell_len, texts.split("\n"))))
+            words = texts.split("\n") if column.no_wrap else texts.split()
+            least.append(max(map(cell_len, words), default=0))
+        room = options.max_width - 2 * (len(widths) - 1)
+        if sum(least) <= room < sum(widths):
+            while sum(widths) > room:
+                above = [(width, place) for place, width in enumerate(widths) if width > least[place]]
+                widths[max(above)[1]] -= 1
+            for column, width in zip(self.columns, widths, strict=True):
+                column.width = width
+        return super().__rich_console__(console, options)
+
+
 def plain_table(*titles: str, wrapped: Sequence[str] = ()) -> Table:
     """Return a table without lines between its columns and rows.
 
@@ -74,7 +96,7 @@ def plain_table(*titles: str, wrapped: Sequence[str] = ()) -> Table:
         titles: The titles of the columns. ">" begins that of a column that is aligned right.
         wrapped: The titles of the columns whose text may be broken into lines.
     """
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = PlainTable(box=None, pad_edge=False, header_style="bold")
     for title in titles:
         name = title.removeprefix(">")
         table.add_column(name, justify="left" if name == title else "right", no_wrap=name not in wrapped)

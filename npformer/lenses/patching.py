@@ -27,6 +27,7 @@ import numpy as np
 
 from npformer.backend import Array, array_module, to_numpy
 from npformer.errors import UserError
+from npformer.generation.search import DIVERGED
 from npformer.lenses.tables import columns_of_text
 from npformer.lenses.taps import (
     InputTap,
@@ -161,7 +162,8 @@ def patching_of(
 
     Raises:
         UserError: If the texts differ in their numbers of tokens or are the same, if the model has no layers
-            of this kind, if it cannot read the ids, or if it has no such position or token.
+            of this kind, if it cannot read the ids, if it has no such position or token, or if its logits
+            are not finite.
     """
     require_choice("what", what, tuple(ACTIVATIONS))
     for own, other in zip(ids, other_ids, strict=True):
@@ -202,6 +204,8 @@ def _score(logits: Array, output: Output, versus: int | None) -> Array:
     """Return the logit of a token minus that of another one, on the host. Shapes: (B, T, V) -> (B,)."""
     row = to_numpy(logits[:, output.position])  # (B, V)
     score: Array = row[:, output.token] - (0 if versus is None else row[:, versus])
+    if not np.isfinite(score).all():
+        raise UserError(DIVERGED)
     return score
 
 

@@ -30,6 +30,9 @@ _MORE_CHARACTERS = re.compile(
     r"|Song|Ming|Kai|Fang|Hiragino|Gothic|Mincho|Droid Sans Fallback|Arial Unicode|Unifont|Nanum|UMing|UKai"
 )
 
+# what matplotlib says about a formula: a line with it, a line with a mark below, and the reason
+_WRONG_FORMULA = re.compile(r"\n(.*)\n *\^\n\w+: (.*?)(?:, found .*)?  \(at char .*")
+
 FONT_ADVICE = "install one that can, such as Noto Sans CJK SC for Chinese"
 
 
@@ -150,14 +153,24 @@ def drawing(*texts: Texts) -> Iterator[None]:
         texts: Strings, None, or lists of them.
 
     Raises:
-        UserError: If something is not a text, or no installed font has a character.
+        UserError: If something is not a text, if no installed font has a character, or if matplotlib cannot
+            read a formula between dollar signs.
     """
     families = families_for("".join(_flat(texts)))
     with matplotlib.rc_context():
         matplotlib.style.use("default")
         settings: Any = {**SETTINGS, "font.family": families}  # matplotlib names every key in a type
         matplotlib.rcParams.update(settings)
-        yield
+        try:
+            yield
+        except ValueError as error:
+            wrong = _WRONG_FORMULA.fullmatch(str(error))
+            if wrong is None:
+                raise
+            raise UserError(
+                f"the formula {short(wrong[1])} cannot be drawn ({wrong[2]}): correct it, or write \\$ for a "
+                "dollar sign"
+            ) from None
 
 
 def _flat(texts: Iterable[Texts]) -> Iterator[str]:

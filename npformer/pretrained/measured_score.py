@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from npformer.errors import quantity
 from npformer.escaping import shell_word
 from npformer.generation.bleu_statistics import LengthScore, with_half_width
 from npformer.storage.json_files import require_entries, require_object, require_version
@@ -92,7 +93,7 @@ class MeasuredScore:
 
     def row(self) -> tuple[str, ...]:
         """Return the cells of the score's row in a table."""
-        files = f"{self.reference}, {self.sentences:,} sentences"
+        files = f"{self.reference}, {quantity(self.sentences, 'sentence')}"
         return files, self.setting, self.search, self.score, self.invented_words, self.signature
 
     def row_by_length(self, lengths: Sequence[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from npformer.data.base_dataset import Dataset
 from npformer.data.codecs import read_codecs
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.models.registry import ModelConfig, config_from_checkpoint, kind_of
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
 from npformer.training.config import TrainingConfig, make_schedule
@@ -70,8 +70,8 @@ def _with_new_length(
     made = checkpoint.step
     if now < made or now == made < before:  # without a last step, there is no last validation
         raise UserError(
-            f"the run has made {made:,} steps already, so its length cannot become {now:,}: give a larger "
-            "number"
+            f"the run has made {quantity(made, 'step')} already, so its length cannot become {now:,}: give a "
+            "larger number"
         )
     one, other = make_schedule(saved, 1, before), make_schedule(config, 1, now)
     if all(one(step) == other(step) for step in range((saved.lengthened_after or 0) + 1, made + 1)):

@@ -50,7 +50,7 @@ def test_the_table(toys, capsys):
     assert re.search(row.replace("tiny", "small"), shown.out, re.MULTILINE)
     assert "PyTorch" not in shown.out
     assert f"numpy {np.__version__}" in shown.out
-    assert max(map(len, shown.out.splitlines()[:8])) <= 106
+    assert max(map(len, shown.out.splitlines()[:8])) <= 120
 
 
 def test_json_on_the_screen_is_nothing_but_json(toys, capsys):

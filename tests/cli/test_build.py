@@ -11,7 +11,7 @@ from mistake_tables import count_steps
 from npformer.cli import build
 from npformer.cli.main import main
 from npformer.learn.capstone import compare, training
-from npformer.learn.capstone.parts import MILESTONES, NAMES, PARTS, listed
+from npformer.learn.capstone.parts import MILESTONES, NAMES, PARTS, listed, progress
 from npformer.learn.tasks.process import check_here
 
 
@@ -50,6 +50,7 @@ def test_parts_that_are_not_solved_are_named_as_the_packages(folder, capsys):
     assert "layer norm the package's npformer exercise check layer-norm" in printed
     assert "agree with the package's Transformer: with each of your parts" in printed
     assert "Your attention and masks are in; 2 of 12 parts are yours." in printed
+    assert progress(["masks"], 1) == "Your masks are in; 1 of 12 parts is yours."
     assert "The Transformer learns" not in printed
     (own,) = re.findall(r"The package's own: (.*?)\. The linear", printed)
     assert own == listed([name for name in NAMES if name not in ("attention", "masks")])

@@ -16,7 +16,8 @@ def inside(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_list_as_json(capsys):
+def test_the_list_explains_its_letters_and_is_also_json(capsys):
+    assert "FW is tensors of a forward pass" in " ".join(said(capsys, "figures --list").split())
     rows = json.loads(said(capsys, "figures --list --json"))
     assert [row["id"] for row in rows] == [entry.id for entry in all_entries()]
     for row in rows:

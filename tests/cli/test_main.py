@@ -48,7 +48,7 @@ def test_a_help_fits_80_columns_and_its_examples_can_be_copied(capsys, monkeypat
     monkeypatch.setenv("COLUMNS", "80")
     for command in COMMANDS:
         page = help_of(capsys, command)
-        assert [line for line in page.splitlines() if len(line) > 80] == []
+        assert [line for line in page.splitlines() if len(line) > 80 or re.search(r"\w-$", line)] == []
         epilog, joined = getattr(load_command(command), "EPILOG", ""), page.replace(" \\\n", " ")
         assert " ".join(epilog.split()) in " ".join(joined.split())
         commands = {line.strip() for line in epilog.splitlines() if re.match(r" +npformer .*\"$", line)}

@@ -16,6 +16,7 @@ from toy_pretrained import toy_card, toy_checkpoint
 import npformer
 from npformer.cli.main import main
 from npformer.cli.output import REPLACED, guard_streams, note, print_data, print_line
+from npformer.cli.tasks import print_text
 from npformer.cli.translate import translate_lines
 from npformer.escaping import printable, shell_word
 from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
@@ -44,6 +45,16 @@ def test_lines_and_notes_are_one_line_of_text(capsys):
     assert printed.out == printable(NAME) + "\n"
     assert printed.err == f"npformer: {printable(NAME)}\n"
     assert_text(printed.out)
+
+
+def test_a_terminal_breaks_a_long_line_at_spaces(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    for shown in ("a  number of 1,234,567 words", "a  number of\n  1,234,567 words"):
+        print_line("a  number of 1,234,567 words", margin=2)
+        assert capsys.readouterr().out == f"{shown}\n"
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_text("wrote a/" + "long/" * 30)
+    assert capsys.readouterr().out.split() == ["wrote", "a/" + "long/" * 30]
 
 
 def test_data_pass_through_a_pipe_and_are_text_on_a_terminal(capsys, monkeypatch):

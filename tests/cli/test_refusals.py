@@ -34,6 +34,7 @@ class Raising:
 """
 FILES = {
     "mistakes.py": OWN,
+    "blank.py": "import math\n",
     "one.txt": "aaaaaaaaaa" * 100,
     "letter.txt": "t",
     "zebra.txt": "the zebra",
@@ -147,11 +148,13 @@ MISTAKES = [
     ("gradcheck own.py:double", "give --shape"),
     ("gradcheck own.py:double --shape 2,x", "--shape is '2,x': give the sizes of its axes"),
     ("gradcheck own.py:doubel --shape 2", "did you mean double?"),
+    ("gradcheck blank.py:double --shape 2", "blank.py has no double: define it there"),
     ("gradcheck mistakes.py:lonely --shape 2", "no lonely_backward"),
     ("gradcheck mistakes.py:Needy --shape 2", "cannot be made without arguments"),
     ("gradcheck mistakes.py:Raising --shape 2", "ZeroDivisionError in line 14"),
     ("gradcheck gone.py:double --shape 2", "there is no file gone.py"),
     ("gradcheck bad.py:double --shape 2", "bad.py could not be run: SyntaxError"),
+    ("index --write own.py", "own.py exists and is another page: give another FILE, or remove it"),
     ("gradcheck --model runs/text", "--model needs one sentence, and 0 were given"),
     ("inspect damaged", "damaged/last.safetensors"),
     ("lesson 3 --html solution.py", "solution.py cannot be written (its name does not end in .html or .htm"),
@@ -185,6 +188,7 @@ MISTAKES = [
     ("saliency a --model runs/text --points 7", "--points is '7': give a whole number, 8 or more"),
     ("saliency a --model no/such --out a.txt", "cannot save a picture as 'a.txt'"),
     ("score train.en short.fr --model runs/tiny", "train.en has 12 lines but short.fr has 1"),
+    ("score train.en train.fr --out link", "--out link is a file that is read: give another one"),
     ("score train.en gone --model runs/tiny", "there is no file gone"),
     ("score train.en train.fr --model runs/tiny --known-words gone", "there is no file gone"),
     ("score train.en train.fr --model runs/tiny --beam 1 --length-penalty 1", "--length-penalty has no effe"),
@@ -253,6 +257,7 @@ MISTAKES = [
     (f"train --task copy --set d_model={'(' * 150}", "it must be a whole number"),
     (f"train --task copy --set d_model={'1' * 201}", "the value of --set 'd_model' has 201 characters"),
     ("train --task copy --set betas=5", "betas is 5: give two numbers"),
+    ("train --task copy --set d_model={[1]}", "d_model is '{[1]}': it must be a whole number"),
 ]
 # the beginnings of command lines that read a model
 READERS = ["translate x", "score train.en train.fr", "attention x", "explore x", "saliency x", "masks x"]

@@ -167,6 +167,11 @@ def test_main_translates_standard_input_with_line_numbers(capsys, read_from):
     assert f"line {FIRST + 1}: the model does not know" in printed.err
 
 
+def test_a_line_with_bytes_that_are_not_utf_8_is_translated_like_the_others(capsys):
+    assert main(["translate", "caf\udce9", "a man", "--model", "toy"]) == 0
+    assert capsys.readouterr().out.count("\n") == 2
+
+
 def test_lines_before_a_mistake_are_printed(capsys, read_from):
     read_from(text_of(["a man", "", "b " * 200, "c"]))
     assert main(["translate", "--model", "toy", "--beam", "1"]) == 2

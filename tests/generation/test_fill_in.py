@@ -74,6 +74,12 @@ def test_invalid_sentences_are_refused(model, text, k, message):
         fill_in(model, CODEC, text, k=k)
 
 
+def test_logits_that_are_not_finite_are_refused(model):
+    model.parameters()[0].value[...] = np.nan
+    with pytest.raises(UserError, match="the model's logits are not finite"):
+        fill_in(model, CODEC, f"the {MASK}")
+
+
 # of a Bert
 
 

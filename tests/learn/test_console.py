@@ -7,7 +7,7 @@ from rich.progress import Progress
 from rich.rule import Rule
 from rich.table import Table
 
-from npformer.learn.console import TextConsole, styled, text_column
+from npformer.learn.console import TextConsole, plain_table, styled, text_column
 
 NASTY = "[red]a[/x] [/] :smile: \x1b[31m\x9b\u202e\r"
 SHOWN = r"[red]a[/x] [/] :smile: \x1b[31m\x9b\u202e\r"
@@ -48,6 +48,20 @@ def test_a_progress_bar_shows_its_description_as_text(out):
 def test_styles_come_from_pairs(out):
     out.print(styled("plain ", ("[bold]", "red"), " end"))
     assert out.file.getvalue() == "plain \x1b[31m[bold]\x1b[0m end\n"
+
+
+def test_a_table_breaks_no_word_that_has_room():
+    titles = ("name", "over (packed)", "tokens/s", "faster")
+    rows = [("base37k", "1.23 (1.45)", "123,456", "1.23 (1.10–1.40)"), ("self-attention", "1", "2", "3")]
+    made = plain_table(*titles, wrapped=titles)
+    for row in rows:
+        made.add_row(*row)
+    for width in (47, 48, 100):
+        out = TextConsole(width=width, file=io.StringIO())
+        out.print(made)
+        printed = out.file.getvalue()
+        assert sorted(printed.split()) == sorted(" ".join(map(" ".join, [titles, *rows])).split())
+        assert max(map(len, printed.splitlines())) <= width
 
 
 def test_lines_and_tabs_of_a_text_stay(out):

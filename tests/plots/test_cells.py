@@ -77,6 +77,8 @@ def test_difficult_grids_are_legible(settings):
         (lambda: word_lines(np.stack([THIRDS] * 2), ABC, ABC, heads=3), "heads names 1 head"),
         (lambda: word_lines(THIRDS, ABC, ABC, heads=["a"]), "head is 'a'"),
         (lambda: word_lines(THIRDS, ABC, ABC, title=5), "5 is not a text: give a string, or a list"),
+        (lambda: cell_grid(np.eye(2), label="$x_1_2$"), r"the formula 'x_1_2' cannot be drawn \(Double sub"),
+        (lambda: word_lines(THIRDS, ABC, ABC, title=r"a $\foo$"), r"foo' cannot.*Unknown symbol.*write \\\$"),
         (lambda: word_lines(THIRDS, ABC, ABC, heads=[1, 2]), "names 2 heads"),
         (lambda: word_lines(-THIRDS, ABC, ABC), "not negative"),
         (lambda: word_lines(THIRDS * np.nan, ABC, ABC), "finite"),

@@ -79,12 +79,14 @@ def progress(finished: list[str], count: int) -> str:
         count: The number of all parts that are the learner's.
     """
     yours = say("{count} of {all} parts are yours.", count=count, all=len(PARTS))
+    if count == 1:
+        yours = say("1 of {all} parts is yours.", all=len(PARTS))
     if not finished:
         return yours
     if len(finished) == len(PARTS):
         return say("All your parts are in; {yours}", yours=yours)
     names = listed([phrase(name, GRADER) for name in finished])
-    if len(finished) == 1:
+    if len(finished) == 1 and not finished[0].endswith("s"):  # such as masks
         return say("Your {names} is in; {yours}", names=names, yours=yours)
     return say("Your {names} are in; {yours}", names=names, yours=yours)
 

@@ -5,8 +5,9 @@ import re
 from collections.abc import Sequence
 
 from npformer.errors import UserError
+from npformer.language import say
 from npformer.learn.exercises import Exercise
-from npformer.storage.json_files import parse_json, require_object
+from npformer.storage.json_files import parse_json
 
 
 def solution_among(cells: Sequence[str], exercise: Exercise) -> str | None:
@@ -42,8 +43,12 @@ def code_cells(text: str, what: str) -> list[str]:
     Raises:
         UserError: If this is not a notebook.
     """
-    advice = "submit the notebook as Jupyter saves it"
-    cells = require_object(parse_json(text, what, advice, infinite=True), what, advice).get("cells")
+    refusal = UserError(say("{what} is not a notebook: submit the notebook as Jupyter saves it", what=what))
+    try:
+        content = parse_json(text, what, "", infinite=True)
+    except UserError:
+        raise refusal from None
+    cells = content.get("cells") if isinstance(content, dict) else None
     found = []
     for cell in cells if isinstance(cells, list) else [None]:
         match cell:
@@ -52,7 +57,7 @@ def code_cells(text: str, what: str) -> list[str]:
             case {"cell_type": str()}:
                 pass
             case _:
-                raise UserError(f"{what} is not a notebook with cells: {advice}")
+                raise refusal
     return found
 
 

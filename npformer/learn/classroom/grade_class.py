@@ -9,12 +9,12 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 
 from npformer.errors import UserError
-from npformer.language import say
+from npformer.language import INTERFACE, phrase, say
 from npformer.learn.classroom.assess import MISSING, UNREADABLE, Result, without_solution
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.submissions import Submission, Unreadable, solution_of
@@ -109,7 +109,9 @@ def grade_class(
     jobs = {key: (places[0][1], places[0][0].texts[places[0][1]]) for key, places in waiting.items()}
 
     def arrived(key: str, result: Result) -> None:
-        if result.message != ENDED:  # the next time may end otherwise
+        if result.message == ENDED:  # the next time may end otherwise
+            result = replace(result, message=phrase(ENDED, INTERFACE))
+        else:
             write_file(store / f"{key}.json", json.dumps(result.as_settings(), indent=1).encode())
         for work, name in waiting[key]:
             work.results[name] = result

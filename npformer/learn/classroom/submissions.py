@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from npformer.errors import UserError, quantity
+from npformer.errors import UserError
 from npformer.escaping import printable
+from npformer.language import say
 from npformer.learn.classroom.cells import code_cells, solution_among
 from npformer.learn.exercises import EXERCISES
 from npformer.storage.atomic import explain_os_errors, reason
@@ -46,7 +47,8 @@ class Submission:
 def find_submissions(folder: Path) -> list[Submission]:
     """Return the submissions in a folder, sorted by the name of the student.
 
-    Hidden files and files with other endings than `ENDINGS` are left out.
+    Hidden files and files with other endings than `ENDINGS` are left out. What has the same name, such as
+    ada.py and ada.ipynb, is of one student.
 
     Raises:
         UserError: If the folder cannot be read or has no submissions.
@@ -62,10 +64,10 @@ def find_submissions(folder: Path) -> list[Submission]:
         if path.is_dir() and not path.is_symlink():
             found[name] = submission_in(path)
         elif path.suffix in ENDINGS:
-            student = path.stem if path.stem not in found else name
-            found[student] = Submission(student, [path])
+            found.setdefault(path.stem, Submission(path.stem)).files.append(path)
         elif path.is_symlink():
-            found[name] = Submission(name, problem="the submission is a link, and links are not followed")
+            problem = say("the submission is a link, and links are not followed")
+            found[name] = Submission(name, problem=problem)
     if not found:
         raise UserError(f"{folder} has no submissions: {advice}")
     return list(found.values())
@@ -77,11 +79,11 @@ def submission_in(folder: Path) -> Submission:
     try:
         for path in _walk(folder):
             if len(submission.files) == MOST_FILES:
-                submission.problem = f"the submission has more than {MOST_FILES} files"
+                submission.problem = say("the submission has more than {most} files", most=MOST_FILES)
                 break
             submission.files.append(path)
     except OSError as error:
-        submission.problem = f"the folder cannot be read ({reason(error)})"
+        submission.problem = say("the folder cannot be read ({why})", why=reason(error))
     return submission
 
 
@@ -115,21 +117,31 @@ def read_text(path: Path) -> str:
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
-            raise Unreadable(f"{name} is a link, and links are not followed: submit the file itself")
+            raise Unreadable(
+                say("{name} is a link, and links are not followed: submit the file itself", name=name)
+            )
         if not stat.S_ISREG(status.st_mode):
-            raise Unreadable(f"{name} is not a regular file: submit a text file")
+            raise Unreadable(say("{name} is not a regular file: submit a text file", name=name))
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise Unreadable(f"{name} cannot be read ({reason(error)})") from None
+        raise Unreadable(say("{name} cannot be read ({why})", name=name, why=reason(error))) from None
     if len(data) > MOST_BYTES:
-        raise Unreadable(f"{name} has more than {MOST_BYTES >> 20} MB: submit the file of the exercise")
+        most = MOST_BYTES >> 20
+        raise Unreadable(
+            say("{name} has more than {most} MB: submit the file of the exercise", name=name, most=most)
+        )
     if b"\0" in data:
-        raise Unreadable(f"{name} holds null bytes, as binary files do: submit a text file in UTF-8")
+        raise Unreadable(
+            say("{name} holds null bytes, as binary files do: submit a text file in UTF-8", name=name)
+        )
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"{name} is not UTF-8 text (byte {error.start}): save it in UTF-8") from None
+        message = say(
+            "{name} is not UTF-8 text (byte {place}): save it in UTF-8", name=name, place=error.start
+        )
+        raise Unreadable(message) from None
 
 
 def solution_of(submission: Submission, exercise: str) -> str | None:
@@ -151,7 +163,13 @@ def solution_of(submission: Submission, exercise: str) -> str | None:
     if named:
         texts = {read_text(path) for path in named}
         if len(texts) > 1:
-            raise Unreadable(f"there are {quantity(len(named), 'file')} for {exercise}: submit one of them")
+            raise Unreadable(
+                say(
+                    "there are {count} files for {exercise}: submit one of them",
+                    count=len(named),
+                    exercise=exercise,
+                )
+            )
         return texts.pop()
     wrong: Unreadable | None = None
     for path in submission.files:

@@ -14,12 +14,13 @@ import sys
 import threading
 from typing import Any
 
+from npformer.language import later
 from npformer.learn.classroom.assess import STATUSES, WRONG, Result, assess, without_solution
 from npformer.learn.classroom.assignment import Assignment, assignment_from
 
 PATIENCE = 10.0  # seconds for a worker to end
 JUDGING = 300.0  # seconds for the grader itself, beyond the limits of a solution
-ENDED = "the grader was ended while it looked at this solution"
+ENDED = later("the grader was ended while it looked at this solution")
 
 
 class Worker:

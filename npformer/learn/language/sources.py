@@ -9,7 +9,7 @@ from npformer.explorer.page import messages as words_of_explorer
 from npformer.language import BUGS, EXPLORER, GLOSSARY, GRADER, INTERFACE, path_of
 from npformer.learn.bugs.cases import ALL
 from npformer.learn.course.glossary import definitions
-from npformer.learn.course.lesson import Cell, find_lesson
+from npformer.learn.course.lesson import Cell, all_lessons
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.language.messages import messages_of
 from npformer.mistakes.operators import TABLES
@@ -33,7 +33,7 @@ def catalogs_of(language: str) -> list[str]:
 
 
 def messages_for(name: str) -> list[str]:
-    """Return the messages of a document in English, in order, each once.
+    """Return the messages of a document in English, in order, each once, or none if there is none.
 
     Args:
         name: The name of its catalog: "interface", "grader", "glossary", "bugs", "explorer", a lesson such as
@@ -57,13 +57,11 @@ def messages_for(name: str) -> list[str]:
         tasks = (each for each in EXERCISES if each.catalog == name)
         found = [message for exercise in tasks for message in exercise.messages()]
     elif name.startswith("lessons/"):
-        found = [
-            message
-            for cell in find_lesson(name.removeprefix("lessons/")).english.cells
-            for message in _of_cell(cell)
-        ]
+        named = (each for each in all_lessons() if f"lessons/{each.name}" == name)
+        found = [message for each in named for cell in each.english.cells for message in _of_cell(cell)]
     else:
-        found = messages_of((CHECKOUT / f"{name}.md").read_text(encoding="utf-8"))
+        page = CHECKOUT / f"{name}.md"
+        found = messages_of(page.read_text(encoding="utf-8")) if page.is_file() else []
     return list(dict.fromkeys(found))
 
 

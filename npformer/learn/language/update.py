@@ -2,8 +2,9 @@
 
     python -m npformer.learn.language.update zh_CN [NAME ...]
 
-Without a name, all catalogs of the language are brought up to date. A name that has no catalog begins one:
-docs/teaching, lessons/05_1_scaled_dot_product_attention or interface. Translations of texts that are as
+Without a name, all catalogs of the language are brought up to date. The name of a text that has no catalog
+begins one, such as docs/teaching or lessons/05_1_scaled_dot_product_attention; the output says so, since what
+has a catalog is offered in the language. Translations of texts that are as
 before stay. Where a text has changed, the nearest earlier translation stands beside it, marked as fuzzy,
 with the earlier text as a comment, and is not shown until a translator has removed the mark.
 """
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from polib import POEntry, POFile, pofile
 
+from npformer.errors import UserError
 from npformer.language import LANGUAGES, NAMES, catalog, path_of
 from npformer.learn.language.messages import translated
 from npformer.learn.language.sources import CHECKOUT, catalogs_of, messages_for
@@ -47,11 +49,17 @@ def updated(earlier: list[POEntry], messages: list[str]) -> list[POEntry]:
 
 
 def update(language: str, name: str) -> POFile:
-    """Bring a catalog up to date, write it, and return it."""
-    path = path_of(language, name)
+    """Bring a catalog up to date, write it, and return it.
+
+    Raises:
+        UserError: If there is no text of this name.
+    """
+    path, messages = path_of(language, name), messages_for(name)
+    if not messages:
+        raise UserError(f"there is no text {name}: give the whole name of a lesson, a guide or a catalog")
     file = POFile(wrapwidth=110)
     file.metadata = {"Language": language, "Content-Type": "text/plain; charset=utf-8"}
-    file.extend(updated(list(pofile(str(path))) if path.exists() else [], messages_for(name)))
+    file.extend(updated(list(pofile(str(path))) if path.exists() else [], messages))
     path.parent.mkdir(parents=True, exist_ok=True)
     file.save(str(path))
     if name == README:
@@ -79,9 +87,14 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     for name in options.names or catalogs_of(options.language):
-        file = update(options.language, name)
+        path = path_of(options.language, name)
+        new = "" if path.exists() else f"; the catalog is new: translate all of it, or remove {path}"
+        try:
+            file = update(options.language, name)
+        except UserError as error:
+            parser.error(str(error))
         done, stale = len(file.translated_entries()), len(file.fuzzy_entries())
-        print(f"{name}: {len(file)} messages, {done} translated, {stale} stale")
+        print(f"{name}: {len(file)} messages, {done} translated, {stale} stale{new}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import pytest
 from classroom_solutions import RIGHT
 
 from npformer.errors import UserError
+from npformer.language import speaking
 from npformer.learn.classroom.cells import code_cells, defines, solution_among
 from npformer.learn.classroom.submissions import (
     MOST_BYTES,
@@ -45,13 +46,15 @@ def test_a_folder_a_file_or_a_notebook_for_each_student(tmp_path):
             "dora/week 1/Softmax_Backward (2).py": RIGHT,
             "emil/all my work.py": RIGHT,
             "fay/warmup.py": RIGHT,
+            "gus.ipynb": notebook("x = 1"),
+            "gus.py": RIGHT,
             ".hidden/softmax-backward.py": RIGHT,
             "__pycache__/x.py": RIGHT,
             "notes.txt": "x",
         },
     )
-    assert list(found) == ["ada", "bob", "cleo", "dora", "emil", "fay"]
-    for student in ("ada", "bob", "dora", "emil"):
+    assert list(found) == ["ada", "bob", "cleo", "dora", "emil", "fay", "gus"]
+    for student in ("ada", "bob", "dora", "emil", "gus"):
         assert solution_of(found[student], NAME).startswith(RIGHT)
     assert solution_of(found["cleo"], NAME) == "\n" + RIGHT
     assert solution_of(found["fay"], NAME) is None  # a file that is named like another exercise
@@ -65,6 +68,7 @@ UNREADABLE = {
     "binary": ({SOLUTION: b"\x7fELF\0\0"}, "holds null bytes"),
     "utf-16": ({SOLUTION: "x = 1".encode("utf-16")}, "is not UTF-8 text|holds null bytes"),
     "latin-1": ({SOLUTION: "# é".encode("latin-1")}, "is not UTF-8 text"),
+    "no notebook": ({"all.ipynb": "{"}, "all.ipynb is not a notebook: submit"),
     "two": ({SOLUTION: RIGHT, f"old/{SOLUTION}": "x = 1"}, f"there are 2 files for {NAME}"),
 }
 
@@ -78,6 +82,8 @@ def test_a_file_that_cannot_be_read_is_one_sentence(kind, tmp_path):
         solution_of(found["ada"], NAME)
     assert "\n" not in str(caught.value)
     assert solution_of(found["bob"], NAME) == RIGHT
+    with speaking("zh_CN"), pytest.raises(Unreadable, match=r"[\u4e00-\u9fff]"):
+        solution_of(found["ada"], NAME)
 
 
 @posix

@@ -7,13 +7,14 @@ import pytest
 from markdown_it import MarkdownIt
 from polib import pofile
 
+from npformer.errors import UserError
 from npformer.language import LANGUAGES, LOCALE, path_of
 from npformer.learn.course.glossary import all_terms
 from npformer.learn.course.lesson import all_lessons
 from npformer.learn.course.prose import formulas, replace_formulas
 from npformer.learn.language.messages import WORDLESS, messages_of, replace_messages
 from npformer.learn.language.sources import catalogs_of, messages_for
-from npformer.learn.language.update import readme_of, translated_readme, updated
+from npformer.learn.language.update import readme_of, translated_readme, update, updated
 
 CATALOGS = [(language, name) for language in set(LANGUAGES.values()) for name in catalogs_of(language)]
 CHINESE = "[\u4e00-\u9fff]"
@@ -152,3 +153,10 @@ def test_a_changed_text_keeps_the_earlier_translation_as_a_stale_one():
     [changed] = updated([first], ["The loss falls fast."])
     assert (changed.msgstr, changed.fuzzy, changed.previous_msgid) == ("损失下降。", True, "The loss falls.")
     assert not new.msgstr
+
+
+@pytest.mark.parametrize("name", ["lessons/5.1", "exercises/99", "docs/none"])
+def test_a_name_without_a_text_begins_no_catalog(name):
+    with pytest.raises(UserError, match=f"there is no text {name}"):
+        update("zh_CN", name)
+    assert not path_of("zh_CN", name).exists()
