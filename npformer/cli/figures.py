@@ -76,7 +76,7 @@ def choose(entries: "Sequence[Entry]", ids: list[str]) -> "list[Entry]":
     """
     from npformer.learn.figures import find_entry
 
-    return [find_entry(id) for id in dict.fromkeys(ids)] or list(entries)
+    return list(dict.fromkeys(map(find_entry, ids)) or entries)
 
 
 def _print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:

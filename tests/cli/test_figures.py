@@ -27,7 +27,7 @@ def test_the_list_as_json(capsys):
 
 
 def test_some_figures(capsys, inside):
-    assert main(["figures", "F06", "f41", "--out", "some/pictures", "--svg"]) == 0
+    assert main(["figures", "F06", "f41", "F6", "--out", "some/pictures", "--svg"]) == 0
     names = {path.name for path in (inside / "some/pictures").iterdir()}
     assert names == {"F06.png", "F06.svg", "F41.png", "F41.svg"}  # no page, since not all figures were drawn
     assert "wrote 4 files to some/pictures" in capsys.readouterr().out
