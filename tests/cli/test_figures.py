@@ -41,6 +41,12 @@ def test_figures_of_a_run(capsys, inside, studio):
     assert not (inside / "runs").exists()
 
 
+def test_a_wrong_run_is_refused_before_anything_is_drawn(capsys, inside):
+    assert main(["figures", "--model", "nothing"]) == 2
+    assert "there is no checkpoint nothing/last.safetensors" in capsys.readouterr().err
+    assert list(inside.iterdir()) == []
+
+
 def test_all_figures_make_the_page(capsys, inside, studio, monkeypatch):
     monkeypatch.setattr("npformer.learn.figures.Studio", lambda **_: studio)
     entries = [entry for entry in all_entries() if entry.id == "F06"]
