@@ -29,6 +29,7 @@ Examples: npformer figures
           npformer figures F29 F51 --model runs/en-fr
           npformer figures --list"""
 
+OF_A_RUN = ("F07", "F29", "F30", "F51", "F52")  # the figures that show the model of a run
 RULES = (
     needs("--json", "--list"),
     excludes("--list", "--out --svg --model", "it draws nothing"),
@@ -43,8 +44,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add(
         parser,
         "--model RUN",
-        "the folder of a run to draw from, because some figures need all of its checkpoints; a single "
-        "model is not enough (default: train models in runs/figures)",
+        f"the folder of a run to draw {' '.join(OF_A_RUN)} from, because some of them need all of its "
+        "checkpoints; a single model is not enough (default: train models in runs/figures, as for the other "
+        "figures of trained models)",
     )
     add(parser, "--list", "list the figures and draw nothing")
     add(parser, "--json", "with --list: print JSON")
@@ -59,10 +61,10 @@ def run(arguments: Namespace) -> int:
     if arguments.list:
         _print_list(entries, as_json=arguments.json)
         return 0
-    if arguments.model and not any("TR" in entry.data for entry in entries):
+    if arguments.model and not any(entry.id in OF_A_RUN for entry in entries):
         raise UserError(
-            f"--model has no effect on {' '.join(arguments.ids)}, because no trained model is shown: "
-            "leave it out"
+            f"--model has no effect on {' '.join(arguments.ids)}, because only {' '.join(OF_A_RUN)} show the "
+            "model of a run: leave it out"
         )
     _draw_all(arguments, entries, every)
     return 0
@@ -76,7 +78,7 @@ def choose(entries: "Sequence[Entry]", ids: list[str]) -> "list[Entry]":
     """
     from npformer.learn.figures import find_entry
 
-    return [find_entry(id) for id in dict.fromkeys(ids)] or list(entries)
+    return list(dict.fromkeys(map(find_entry, ids)) or entries)
 
 
 def _print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
@@ -104,10 +106,12 @@ def _draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence
     from npformer.learn.figures.trainings import recipes_as_json
 
     start, out, folder = time.perf_counter(), console(), Path(arguments.out)
+    if run := _run_folder(arguments.model):
+        Studio(run=run).checkpoint  # noqa: B018  a wrong run is refused before anything is drawn
     make_folder(folder, advice="give a folder that may be, with --out")
     captions, paths = {}, []
     with counting_progress(out) as progress, TrainingBar(out, progress) as report:
-        studio = Studio(run=_run_folder(arguments.model), report=report)
+        studio = Studio(run=run, report=report)
         task = progress.add_task("drawing", total=len(entries))
         for entry in entries:
             progress.update(task, description=f"drawing {entry.id}")

@@ -13,7 +13,7 @@ from npformer.errors import UserError, quantity
 from npformer.plots.layout import PAD, array, axes_at, entitle, new_figure, root, size_of
 from npformer.plots.layout import words as word_list
 from npformer.plots.palette import COLOURS, EDGES
-from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest
+from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest, wrapped
 
 MODEL, BEST, TARGET = COLOURS["r"], "#1b5fa8", COLOURS["k"]
 BELOW = EDGES["k"]  # a number below 0
@@ -211,9 +211,11 @@ def score_bars(
         beside = 0.12 + widest([number(value, decimals) for value in every], SMALL)
         limits = low - beside / unit * (low < 0), high + beside / unit
         length = (limits[1] - limits[0]) * unit
+        heads = [wrapped(head, length, LABEL) for head in heads]
         lefts = [widest(each, TEXT) + 0.1 for each in labels]
         total, row_high = sum(lefts) + len(values) * (length + 2 * PAD), _row(with_target=False)
-        most, above = max(map(len, values)) * row_high, 0.3 if any(heads) else 0
+        most, lines = max(map(len, values)) * row_high, max(head.count("\n") for head in heads)
+        above = 0.3 + lines * line_height(LABEL) if any(heads) else 0
         figure = new_figure(total, most + 2 * PAD + above, f"a picture of {len(every)} bars", title=title)
         x = PAD
         for row, own, head, left in zip(values, labels, heads, lefts, strict=True):

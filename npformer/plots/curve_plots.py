@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from npformer.errors import UserError, quantity
 from npformer.plots.layout import PAD, array, axes_at, entitle, new_figure, root, size_of, words
 from npformer.plots.palette import head_colour
-from npformer.plots.style import LABEL, TEXT, drawing, line_height, visible, widest
+from npformer.plots.style import LABEL, TEXT, drawing, line_height, visible, widest, wrapped
 from npformer.validation import require_count
 
 WIDTH, HEIGHT = 5.6, 3.4  # inches, of the axes
@@ -196,7 +196,7 @@ def _spread(wanted: ArrayLike, room: float, height: float) -> np.ndarray:
 
 PANEL_WIDTH, PANEL_HEIGHT = 4.6, 2.3  # inches, of a panel's axes
 PANEL_LEFT, PANEL_BELOW = 0.62, 0.5  # the space for the ticks and their label
-PANEL_ABOVE = 0.32  # the space for the panel's name
+PANEL_ABOVE = 0.32  # the space for a panel's name of one line
 
 SMOOTHED = 0.04  # the window of a smoothed curve, as a share of its numbers
 FAINT = 0.3  # the opacity of the numbers behind it
@@ -247,12 +247,14 @@ def curve_page(
     rows = -(-len(panels) // columns)
     texts = [(panel.name, [curve.label for curve in panel.curves]) for panel in panels]
     with drawing(texts, xlabel, title):
+        names = [wrapped(panel.name, PANEL_WIDTH, LABEL, weight="bold") for panel in panels]
+        above = PANEL_ABOVE + max(name.count("\n") for name in names) * line_height(LABEL)
         width = columns * (PANEL_LEFT + PANEL_WIDTH + PAD) + 2 * PAD  # half of the last number of the x-axis
-        height = rows * (PANEL_ABOVE + PANEL_HEIGHT + PANEL_BELOW)
+        height = rows * (above + PANEL_HEIGHT + PANEL_BELOW)
         figure = new_figure(width, height + PAD, "this page of curves", title=title)
-        for index, (panel, numbers) in enumerate(zip(panels, sides, strict=True)):
+        for index, (panel, name, numbers) in enumerate(zip(panels, names, sides, strict=True)):
             row, column = divmod(index, columns)
-            bottom = height - (row + 1) * (PANEL_ABOVE + PANEL_HEIGHT + PANEL_BELOW) + PANEL_BELOW
+            bottom = height - (row + 1) * (above + PANEL_HEIGHT + PANEL_BELOW) + PANEL_BELOW
             left = PAD + PANEL_LEFT + column * (PANEL_LEFT + PANEL_WIDTH + PAD)
             ax = axes_at(figure, left, bottom, PANEL_WIDTH, PANEL_HEIGHT)
             named = []
@@ -271,9 +273,9 @@ def curve_page(
                 ax.set_ylim(bottom=0)
             ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))
             # written as text without mathtext, unlike set_title: a name is not a formula
-            up = 1 + (PANEL_ABOVE / 2) / PANEL_HEIGHT
+            up = 1 + (above / 2) / PANEL_HEIGHT
             style: dict[str, Any] = {"size": LABEL, "weight": "bold", "va": "center", "parse_math": False}
-            ax.text(0, up, panel.name, transform=ax.transAxes, **style)
+            ax.text(0, up, name, transform=ax.transAxes, **style)
             if named:
                 _put_legend(ax, *zip(*named, strict=True))
             ax.set_xlabel(xlabel)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from npformer.errors import UserError
 from npformer.plots.board import Board, new_board
-from npformer.plots.boxes import Point
+from npformer.plots.boxes import Box, Point
 from npformer.plots.style import FORMULA, LABEL, TEXT, number, widest
 
 HIGH = 0.62  # inches, the height of the box of a variable, with its name above its value
@@ -15,6 +15,8 @@ ROW = 1.05  # inches between two rows
 BEFORE, AFTER = 0.72, 0.55  # inches between the boxes and the circle of an operation
 RADIUS = 0.17  # inches, of the circle
 APART = 0.09  # inches between an arrow of the forward pass and one of the backward pass
+CLEAR = 0.13  # inches from a box to an arrow that passes it
+UNDER = 0.2  # inches, the height of a gradient below its box
 
 
 def computation_graph(
@@ -72,10 +74,9 @@ def computation_graph(
             x, y = boxes[result].left
             centre = (x - AFTER, y)
             board.sign(*centre, sign, radius=RADIUS)
-            _arrows(board, (x - AFTER + RADIUS, y), (x, y), result in gradients)
+            _arrows(board, [(x - AFTER + RADIUS, y), (x, y)], result in gradients)
             for name in inputs[result]:
-                start = boxes[name].right
-                _arrows(board, start, _towards(centre, start), name in gradients)
+                _arrows(board, _way(boxes[name].right, centre, list(boxes.values())), name in gradients)
     return board.figure
 
 
@@ -104,17 +105,45 @@ def _places(inputs: Mapping[str, list[str]], column: float) -> dict[str, tuple[f
                 above = [y for x, y in places.values() if x == left]
                 places[name] = (left, min(above) - ROW if above else 0.0)
         heights = [places[name][1] for name in names if name in inputs] or [places[n][1] for n in names]
-        places[result] = (left + column, sum(heights) / len(heights))
+        y = sum(heights) / len(heights)
+        others = [height for x, height in places.values() if x == left + column]
+        if any(abs(y - height) < ROW for height in others):
+            y = min(others) - ROW
+        places[result] = (left + column, y)
     return places
 
 
-def _arrows(board: Board, start: Point, end: Point, has_gradient: bool) -> None:
+def _way(start: Point, centre: Point, boxes: list[Box]) -> list[Point]:
+    """Return the points of an arrow to a circle, round the boxes that a straight arrow would cross."""
+    slope = (centre[1] - start[1]) / (centre[0] - start[0])
+
+    def above(box: Box) -> float:
+        """Return by how much a straight arrow would be above the middle of a box."""
+        return start[1] + slope * (box.x - start[0]) - box.y
+
+    crossed = [
+        box
+        for box in sorted(boxes, key=lambda box: box.x)
+        if start[0] < box.x < centre[0] and abs(above(box)) < HIGH / 2 + CLEAR + abs(slope) * box.width / 2
+    ]
+    if not crossed:
+        return [start, _towards(centre, start)]
+    if above(crossed[0]) >= 0:
+        y = max(box.top[1] for box in crossed) + CLEAR
+    else:
+        y = min(box.bottom[1] for box in crossed) - CLEAR - UNDER
+    end = (crossed[-1].right[0], y)
+    return [start, (crossed[0].left[0], y), end, _towards(centre, end)]
+
+
+def _arrows(board: Board, points: list[Point], has_gradient: bool) -> None:
     """Draw the arrow of the forward pass, and below it that of the backward pass if there is a gradient."""
+    start, end, *_ = points
     slant = math.hypot(end[0] - start[0], end[1] - start[1]) / (end[0] - start[0])
     apart = APART * slant if has_gradient else 0.0  # upwards, so that all pairs of arrows look equally wide
-    board.arrow((start[0], start[1] + apart), (end[0], end[1] + apart))
+    board.arrow(*((x, y + apart) for x, y in points))
     if has_gradient:
-        backward = (end[0], end[1] - apart), (start[0], start[1] - apart)
+        backward = [(x, y - apart) for x, y in reversed(points)]
         board.arrow(*backward, colour="highlight", dashed=True)
 
 

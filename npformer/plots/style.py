@@ -249,19 +249,20 @@ def widest(words: Iterable[str], size: float = TEXT) -> float:
     return max((text_size(word, size)[0] for word in words), default=0.0)
 
 
-def wrapped(text: str | None, width: float, size: float = TITLE) -> str:
+def wrapped(text: str | None, width: float, size: float = TITLE, *, weight: str = "normal") -> str:
     """Break a text into lines that are no wider than `width`, unless a single word is wider.
 
     Args:
         text, size: The text, or None for an empty one, and the size of its letters in points.
         width: The width, in inches.
+        weight: "normal" or "bold".
     """
     lines: list[str] = []
     for paragraph in (text or "").split("\n"):
         line = ""
         for word in paragraph.split(" "):
             longer = f"{line} {word}" if line else word
-            if line and text_size(longer, size, math=True)[0] > width:
+            if line and text_size(longer, size, weight=weight, math=True)[0] > width:
                 lines.append(line)
                 longer = word
             line = longer

@@ -28,7 +28,7 @@ def test_the_list_explains_its_letters_and_is_also_json(capsys):
 
 
 def test_some_figures(capsys, inside):
-    assert main(["figures", "F06", "f41", "--out", "some/pictures", "--svg"]) == 0
+    assert main(["figures", "F06", "f41", "F6", "--out", "some/pictures", "--svg"]) == 0
     names = {path.name for path in (inside / "some/pictures").iterdir()}
     assert names == {"F06.png", "F06.svg", "F41.png", "F41.svg"}  # no page, since not all figures were drawn
     assert "wrote 4 files to some/pictures" in capsys.readouterr().out
@@ -40,6 +40,12 @@ def test_figures_of_a_run(capsys, inside, studio):
     assert main(["figures", "F29", "--model", str(studio.folder)]) == 0
     assert (inside / "figures/F29.png").exists()
     assert not (inside / "runs").exists()
+
+
+def test_a_wrong_run_is_refused_before_anything_is_drawn(capsys, inside):
+    assert main(["figures", "--model", "nothing"]) == 2
+    assert "there is no checkpoint nothing/last.safetensors" in capsys.readouterr().err
+    assert list(inside.iterdir()) == []
 
 
 def test_all_figures_make_the_page(capsys, inside, studio, monkeypatch):

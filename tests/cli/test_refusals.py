@@ -126,7 +126,10 @@ MISTAKES = [
     ("figures F99", "unknown figure 'F99': did you mean F"),
     ("figures nonsense", "unknown figure 'nonsense': npformer figures --list prints all names"),
     ("figures F29 --model nowhere --out folder", "there is no checkpoint nowhere/last.safetensors"),
-    ("figures F23 --model runs/x", "--model has no effect on F23, because no trained model is shown"),
+    (
+        "figures F23 F44 --model runs/x",
+        "--model has no effect on F23 F44, because only F07 F29 F30 F51 F52 show",
+    ),
     ("fill 'the cat' --model runs/sentences", "text 1: 'the cat' has no [MASK]: write it in place of each w"),
     ("fill [MASK] 'the [MASK] yak' --model runs/sentences", "text 2: 'the [MASK] yak' has 1 word that the m"),
     ("fill '  ' --model runs/sentences", "text 1: the text '  ' is empty: write a sentence with [MASK] in p"),

@@ -2,7 +2,8 @@
 
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from matplotlib.path import Path
 
 from npformer.errors import UserError
 from npformer.plots import computation_graph, text_problems
@@ -53,6 +54,30 @@ def test_gradients_have_a_text_below_the_box_and_an_arrow_to_the_left():
     found = arrows(figure)["backward"]
     assert len(found) == 6  # to p, e and L's operations, and on to w, p and e
     assert all(start[0] > end[0] for start, end in found)
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        {"b": "a + x", "c": "a × b"},
+        {"b": "x + a", "c": "a × b"},
+        {"b": "a ²", "c": "b ²", "d": "a × c"},
+        {"p": "w × x", "q": "w + y", "r": "p × q"},
+    ],
+)
+@pytest.mark.parametrize("has_gradients", [False, True])
+def test_boxes_do_not_hide_arrows_or_each_other(operations, has_gradients):
+    values = dict.fromkeys("abcdpqrwxy", 1.0)
+    slopes = {name: 1.0 for name in "abcdpqrwxy" if name in f"{operations}"} if has_gradients else None
+    figure = computation_graph(operations, values, slopes)
+    assert text_problems(figure) == []
+    patches = figure.axes[0].patches
+    boxes = [patch.get_bbox() for patch in patches if isinstance(patch, FancyBboxPatch)]
+    assert sum(box.overlaps(other) for box in boxes for other in boxes) == len(boxes)
+    for patch in patches:
+        if isinstance(patch, FancyArrowPatch):
+            line = Path(patch._path_original.vertices)
+            assert not any(line.intersects_bbox(box.padded(-0.02), filled=False) for box in boxes)
 
 
 @pytest.mark.parametrize(

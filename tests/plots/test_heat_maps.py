@@ -16,6 +16,7 @@ from npformer.plots import (
     curves,
     image_attention,
     mask_map,
+    score_bars,
     text_problems,
     value_map,
 )
@@ -132,6 +133,8 @@ def test_wrong_inputs_are_refused(draw, sentence):
         lambda: image_attention(np.ones((60, 6, 3)), np.ones((2, 5, 1)), title="longer than the picture"),
         lambda: curves([1, 2], [0, 100_000]),
         lambda: curve_page([Panel("loss", [Curve([0, 2000], [1, 2])])]),
+        lambda: curve_page([Panel("the loss of the validation text " * 3, [Curve([0, 1], [1, 2])])] * 2),
+        lambda: score_bars([[1.0, 2.0]] * 2, [["a", "b"]] * 2, ["the length of a gradient " * 4] * 2),
     ],
 )  # fmt: skip
 def test_difficult_pictures_are_legible(draw):

@@ -60,7 +60,7 @@ def train(model: GPT, learned: Module, text: Array, steps: int, rate: float, see
         learned: The model itself, or an Adapter of it: the parameters that learn.
         text: The ids of the text.
         steps: The number of steps.
-        rate: The largest learning rate, which rises in the first tenth of the steps and then falls.
+        rate: The learning rate. Its factor rises to .91 in the first tenth of the steps and then falls to .1.
         seed: The seed of the windows.
     """
     optimizer = Adam(learned, betas=(0.9, 0.95), eps=1e-8)
@@ -84,7 +84,7 @@ def adapt(model: GPT, how: str, text: Array, seed: int) -> tuple[GPT, int]:
 
     Args:
         model: The model, which stays as it is.
-        how: A name in RATES.
+        how: A name in RATES. For "none", the model itself is returned.
         text: The ids of the text.
         seed: The seed of the windows and of LoRA's first matrices.
     """

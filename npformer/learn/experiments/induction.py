@@ -189,8 +189,9 @@ def measures(model: GPT, rows: Rows) -> dict[str, float]:
 def train_model(trial: Trial) -> tuple[GPT, Result]:
     """Train a new model, and return it with the result.
 
-    The measures of the result are those of `measures` after each MEASURE_EVERY steps, and the loss without
-    each head after the last step, such as "without 1.0" for head 0 of layer 1.
+    The loss of the result is that of the tokens that can be copied in new rows. Its measures are those of
+    `measures` after each MEASURE_EVERY steps, and the loss without each head after the last step, such as
+    "without 1.0" for head 0 of layer 1.
 
     Args:
         trial: The arguments of the training.

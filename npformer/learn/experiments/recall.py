@@ -167,7 +167,8 @@ def _padded(x: Array, before: int, after: int) -> Array:
 def train_model(trial: Trial) -> tuple[Recall, Result]:
     """Train a new model with rows of different lengths, and return it with the result.
 
-    The measure "accuracy" of the result has the share of right answers for each number of PAIRS.
+    The measure "accuracy" of the result has the share of right answers for each number of PAIRS. The loss of
+    the result is the mean of the last MEAN_OF training steps, whose rows are new as well.
 
     Args:
         trial: The arguments of the training. The name of its model is a rule and a task, such as

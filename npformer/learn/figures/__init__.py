@@ -8,6 +8,7 @@ The names of the files say which figures they draw: f10_to_f17_masked_attention.
 
 import importlib
 import pkgutil
+import re
 from typing import Any
 
 from npformer.learn.figures.registry import DATA, FIGURES, SOURCES, Drawing, Entry
@@ -24,13 +25,14 @@ def all_entries() -> list[Entry]:
 
 
 def find_entry(id: str) -> Entry:
-    """Return the figure with this id, in capitals or not.
+    """Return the figure with this id, in capitals or not, and with or without the 0 of F01.
 
     Raises:
         UserError: If there is no such figure. The message suggests the most similar id.
     """
     all_entries()
-    return FIGURES.find(id.upper() if id.upper() in FIGURES else id)
+    full = re.sub(r"^F(\d)$", r"F0\1", id.upper())
+    return FIGURES.find(full if full in FIGURES else id)
 
 
 def draw(id: str, studio: Studio | None = None, **changes: Any) -> Drawing:

@@ -301,10 +301,10 @@ def stacks(config: TransformerConfig, *, sentence: str = SENTENCE, translation: 
         top = decoders[-1].top
         board.arrow(top, (apart, top[1] + 0.4))
         board.text(apart, top[1] + 0.46, translation, size=FORMULA, va="bottom", parse_math=False)
+    goes = f"all {n} decoders: each attends to the same encoded source" if n > 1 else "the only decoder"
     return Drawing(
         board.figure,
-        f"Only the output of the top encoder, #{n - 1}, leaves the stack, and it goes to "
-        f"{'all ' if n > 1 else ''}{_several(n, 'decoder')}: each attends to the same encoded source.",
+        f"Only the output of the top encoder, #{n - 1}, leaves the stack, and it goes to {goes}.",
     )
 
 

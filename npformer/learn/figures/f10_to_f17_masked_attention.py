@@ -88,7 +88,7 @@ def projections(padded: PaddedSentence, *, bias: float = 0.0, activation: str = 
 
 
 def _projection_caption(example: Example, queries: Array, keys: Array, bias: float, activation: str) -> str:
-    after = "" if activation == "none" else f", each followed by {activation}"
+    after = "" if activation == "none" else f", each followed by {activation},"
     caption = (
         f"X times three learned weight matrices{after} gives every token a query, a key and a value: the "
         f"query of “{example.words[0]}” is ({listed(queries[0])}). "
@@ -205,7 +205,7 @@ def key_mask(padded: PaddedSentence) -> Drawing:
 def causal_scores(padded: PaddedSentence) -> Drawing:
     """Draw the same scores with all later positions masked too, as in the decoder."""
     example, picture, mask = _masked_scores(padded, "later keys masked as well", causal=True)
-    last = example.words[min(2, len(example.words) - 1)]
+    last = example.words[min(2, int((~example.padded).sum()) - 1)]
     return Drawing(
         picture,
         "In the decoder a query may not attend to later positions either: the strict upper triangle is dark "

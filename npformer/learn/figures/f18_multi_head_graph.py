@@ -42,12 +42,16 @@ def multi_head(config: TransformerConfig) -> Drawing:
             last = box
         board.arrow(last.top, (0, last.top[1] + 0.4))
     mixed = f", and a last linear map projects them to {d}" if config.attention_output else ""
-    return Drawing(
-        board.figure,
-        f"{heads} head{'s' * (heads > 1)}, each with its own linear maps from {d} to {key} dimensions, so "
-        f"each compares queries with keys in its own way. Their outputs are concatenated, which gives "
-        f"{heads} × {value} = {joined} numbers per token{mixed}.",
-    )
+    widths = f"{key} dimensions" + (f" ({value} for the values)" if value != key else "")
+    if heads > 1:
+        text = (
+            f"{heads} heads, each with its own linear maps from {d} to {widths}, so each compares queries "
+            "with keys in its own way. Their outputs are concatenated, which gives "
+            f"{heads} × {value} = {joined} numbers per token{mixed}."
+        )
+    else:
+        text = f"1 head with linear maps from {d} to {widths}. It gives {joined} numbers per token{mixed}."
+    return Drawing(board.figure, text)
 
 
 def _pile(board: Board, label: str, at: tuple[float, float], width: float, colour: str, count: int) -> Box:

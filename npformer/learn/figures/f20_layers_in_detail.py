@@ -122,13 +122,14 @@ def layers_in_detail(cache: TransformerCache) -> Drawing:
         for x, (_, end), name in zip((x0, x1, x2), (memory, words, done), names, strict=True):
             board.frame(x - LEFT, -1.4, x + RIGHT, end + 0.52, colour=name.split()[0])
             board.text(x - LEFT + 0.1, end + 0.45, name, ha="left", va="top", weight="bold")
-    return Drawing(
-        board.figure,
+    caption = (
         f"A batch of {sentences} sentence pairs, padded to {english} English and {french} French tokens. "
         f"Vectors are {d_model} wide (split into {n_heads} heads of {d_model // n_heads}), and {d_ff} wide "
-        "inside the feed-forward network. Only the scores of encoder-decoder attention are not square: "
-        f"{french} × {english}.",
+        "inside the feed-forward network."
     )
+    if french != english:
+        caption += f" Only the scores of encoder-decoder attention are not square: {french} × {english}."
+    return Drawing(board.figure, caption)
 
 
 def _self_attention(

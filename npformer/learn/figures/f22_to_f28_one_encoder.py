@@ -145,10 +145,11 @@ def position_cells(vectors: WordVectors, *, layout: str = "halves") -> Drawing:
         for i, place in enumerate(places):
             board.text(place, -0.475, "+", size=16)
             board.text(place, 0.24, f"position {i}", va="bottom", color=COLOURS["faint"])
+    first = "The first sine advances" if layout == "jianshu" else "The first sine and cosine advance"
     caption = (
         f"Any word at position {len(words) - 1} gets t{len(words)} = {board.row(table[-1])} "
-        f"({NAMES[layout]}). The first sine and cosine advance by one radian from word to word, the last "
-        "hardly change: they are like the fast and the slow hands of a clock."
+        f"({NAMES[layout]}). {first} by one radian from word to word, the last hardly change: they are like "
+        "the fast and the slow hands of a clock."
     )
     return Drawing(board.figure, caption)
 

@@ -215,14 +215,15 @@ def gated_feed_forward(vectors: WordVectors, *, d_ff: int = 5, activation: str =
     with new_board(words, matrices=arrays) as board:
         for index, parts in enumerate(rows):
             board.product(parts, 0, -index * step)
-    closed = int(np.abs(gated.activated).mean(0).argmin())
+    sizes = np.abs(gated.activated).mean(0)  # (F,)
+    closed = int(sizes.argmin())
     return Drawing(
         board.figure,
         f"Two linear maps of x give the gate and the value, both of shape (T, {d_ff}). The activation "
         f"{GATES[activation]} of the gate is multiplied with the value, number by number, and a third linear "
         f"map leads back to the width {d_model}. Where {GATES[activation]} of the gate is near 0, the value "
-        "hardly passes, as in column "
-        f"{closed} with a mean of {np.abs(gated.activated).mean(0)[closed]:.2f}. All weights are random.",
+        f"hardly passes, as in column {closed} with a mean absolute value of {sizes[closed]:.2f}. All "
+        "weights are random.",
     )
 
 
@@ -255,15 +256,16 @@ def grouped_queries(*, n_heads: int = 8, key_heads: Sequence[int] = (8, 2, 1)) -
             board.text(xs.mean(), y + 1.32, _name(n_heads, groups), size=LABEL)
             board.text(xs[0] - 0.35, y + 0.85, "queries", size=LABEL, ha="right")
             board.text(xs[0] - 0.35, y, "keys, values", size=LABEL, ha="right")
-    shares = ", ".join(
-        f"{quantity(each.shape[1], 'head')} of keys and values, each used by {quantity(share, 'query head')}"
+    shares = "; ".join(
+        f"{quantity(each.shape[1], 'head')} of keys and values, "
+        f"{'each ' * (each.shape[1] > 1)}used by {quantity(share, 'query head')}"
         for each in used
         for share in sorted({int(number) for number in each.sum(0)})
     )
     return Drawing(
         board.figure,
         f"Query heads (above) and heads of keys and values (below) of layers with {n_heads} query heads: "
-        f"{shares.replace('each used', 'used')}. Each query head still has its own attention weights, but "
+        f"{shares}. Each query head still has its own attention weights, but "
         "fewer keys and values must be stored in a KV cache. Each line was found by a change of the values "
         "of a head: the output of the query head changed too.",
     )
@@ -393,7 +395,8 @@ def adamw(
     return Drawing(
         picture,
         f"Top: the learning rate rises for {warmup_steps} steps and then falls along half a cosine to "
-        f"{floor:g} of its largest value. Bottom: weights whose gradients change their sign in each step, so "
+        f"{floor:g} of its largest value. Bottom, with the learning rate {LR:g} in each step: weights whose "
+        "gradients change their sign in each step, so "
         f"that only the decay moves them; their size |g| is {' or '.join(f'{g:g}' for g in gradients)}. "
         f"AdamW shrinks all by the same factor: after {steps} steps they are {last[0]}. A penalty "
         f"in the gradient is divided by the size of the gradient, as Adam divides everything: {last[1]}.",

@@ -178,5 +178,6 @@ def test_a_figure_lists_its_settings_and_those_of_its_inputs():
 
 
 def test_draw_by_id():
-    with pytest.raises(UserError, match="unknown figure 'F9': did you mean F"):
-        draw("F9")
+    assert find_entry("F9") is find_entry("f9") is find_entry("F09")
+    with pytest.raises(UserError, match="unknown figure 'F99': did you mean F"):
+        draw("F99")
