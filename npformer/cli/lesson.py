@@ -67,7 +67,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Step through the lesson or write it. Return 0, or 1 if a cell failed on the way."""
     _mend_order(arguments)
-    lesson, notes = (_open_last(), []) if arguments.which is None else _open(arguments.which)
+    lesson, notes = _open(arguments.which)
     if arguments.notebook is None and arguments.html is None:
         return _step(lesson, notes, arguments)
     for text in notes:
@@ -142,11 +142,13 @@ def _mend_order(arguments: Namespace) -> None:
             setattr(arguments, option, "")
 
 
-def _open(which: str) -> tuple[Lesson, list[str]]:
-    """Return the lesson with a number or name, and notes about the choice.
+def _open(which: str | None) -> tuple[Lesson, list[str]]:
+    """Return the lesson with a number or name, or else the last one, and notes about the choice.
 
     Of a chapter, it is the first lesson that is not finished.
     """
+    if which is None:
+        return _open_last(), []
     lessons, progress = find_chapter(which), load_progress()
     if len(lessons) == 1:
         return lessons[0], []
