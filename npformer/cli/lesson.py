@@ -103,7 +103,7 @@ def _step(lesson: Lesson, notes: list[str], arguments: Namespace) -> int:
         opening = styled((title, "bold"), f": {on}")
     else:
         opening = styled((place_on_routes(lesson), "dim"))
-    for text in (*notes, opening):
+    for text in (*map(styled, notes), opening):
         stepper.screen.write(lines_of(out, text))  # the screen counts these lines
     return stepper.walk(begin)
 
