@@ -17,7 +17,7 @@ from npformer.learn.course.pictures import FOLDER
 from npformer.learn.course.progress import LessonProgress, last_lesson, load_progress
 from npformer.learn.course.routes import ENGINEERS, MAIN, next_on, place_on_routes, routes_of
 from npformer.learn.course.stepper import Stepper
-from npformer.learn.course.terminal import lesson_console
+from npformer.learn.course.terminal import lesson_console, lines_of
 from npformer.learn.exercises import EXERCISES
 from npformer.storage.atomic import PAGES, require_place, write_file
 
@@ -26,6 +26,8 @@ In the lesson: Enter continues, b goes back, s NAME shows a variable,
 !LINE runs a line of Python, o opens the last figure, c shows
 folded code, q quits, ? shows all keys. Without a terminal
 (npformer lesson 5.1 | less) the lesson runs from top to bottom."""
+
+NOTEBOOKS = (".ipynb",)  # the ending that Jupyter and Colab need
 
 RULES = (
     excludes("--notebook", "--restart --figures", "it writes the lesson and does not step through it"),
@@ -65,7 +67,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Step through the lesson or write it. Return 0, or 1 if a cell failed on the way."""
     _mend_order(arguments)
-    lesson = _open_last() if arguments.which is None else _open(arguments.which)
+    lesson, notes = _open(arguments.which)
+    if arguments.notebook is None and arguments.html is None:
+        return _step(lesson, notes, arguments)
+    for text in notes:
+        print_line(text)
     if arguments.notebook is not None:
         path = Path(arguments.notebook or f"{lesson.name}.ipynb")
         _write(path, as_notebook, lesson, how=say("open it with Jupyter, VS Code or Colab"), keep=True)
@@ -73,25 +79,32 @@ def run(arguments: Namespace) -> int:
         _write(
             Path(arguments.html or f"{lesson.name}.html"), as_page, lesson, how=say("open it in a browser")
         )
-    if arguments.notebook is None and arguments.html is None:
-        return _step(lesson, arguments)
     return 0
 
 
-def _step(lesson: Lesson, arguments: Namespace) -> int:
-    """Step through the lesson in the terminal, from where the reader stopped."""
+def _step(lesson: Lesson, notes: list[str], arguments: Namespace) -> int:
+    """Print the notes and step through the lesson in the terminal, from where the reader stopped."""
     place = load_progress().get(lesson.name, LessonProgress())
     stops = sys.stdin.isatty() and sys.stdout.isatty()
-    begin = 0 if arguments.restart or not stops else place.step
+    begin = 0 if arguments.restart or not stops else min(place.step, len(lesson.steps) - 1)
     out = lesson_console(console())
-    folder = Path(arguments.figures)
-    if not begin:
-        out.print(styled((place_on_routes(lesson), "dim")))
-    stepper = Stepper(lesson, out, folder, stops=stops, done=place.done, next=_next(lesson))
+    stepper = Stepper(
+        lesson,
+        out,
+        Path(arguments.figures),
+        stops=stops,
+        done=place.done,
+        command=as_typed(f"npformer lesson {lesson.number}"),
+        next=_next(lesson),
+    )
     if begin:
         title = f"{lesson.number} · {lesson.title}"
         on = say("You go on at step {step}; g 1 goes back to step 1.", step=begin + 1)
-        out.print(styled((title, "bold"), f": {on}"))
+        opening = styled((title, "bold"), f": {on}")
+    else:
+        opening = styled((place_on_routes(lesson), "dim"))
+    for text in (*map(styled, notes), opening):
+        stepper.screen.write(lines_of(out, text))  # the screen counts these lines
     return stepper.walk(begin)
 
 
@@ -129,20 +142,25 @@ def _mend_order(arguments: Namespace) -> None:
             setattr(arguments, option, "")
 
 
-def _open(which: str) -> Lesson:
-    """Return the lesson with a number or name. Of a chapter, it is the first one that is not finished."""
+def _open(which: str | None) -> tuple[Lesson, list[str]]:
+    """Return the lesson with a number or name, or else the last one, and notes about the choice.
+
+    Of a chapter, it is the first lesson that is not finished.
+    """
+    if which is None:
+        return _open_last(), []
     lessons, progress = find_chapter(which), load_progress()
     if len(lessons) == 1:
-        return lessons[0]
+        return lessons[0], []
     unfinished = [lesson for lesson in lessons if not progress.get(lesson.name, LessonProgress()).done]
     lesson = [*unfinished, *lessons][0]
-    print_line(say("Chapter {chapter} has {count} lessons.", chapter=lesson.chapter, count=len(lessons)))
+    notes = [say("Chapter {chapter} has {count} lessons.", chapter=lesson.chapter, count=len(lessons))]
     opened = f"{lesson.number} ({lesson.title})"
     if unfinished:
-        print_line(say("Lesson {opened} is the first that you have not finished.", opened=opened))
+        notes.append(say("Lesson {opened} is the first that you have not finished.", opened=opened))
     else:
-        print_line(say("You have finished all of them, and this is lesson {opened}.", opened=opened))
-    return lesson
+        notes.append(say("You have finished all of them, and this is lesson {opened}.", opened=opened))
+    return lesson, notes
 
 
 def _open_last() -> Lesson:
@@ -167,7 +185,7 @@ def _write(
     """Write a file and print how to open it. With `keep`, refuse to replace a file that exists."""
     if keep and path.exists():
         raise UserError(f"{path} exists and may contain your work: give another name, or remove it")
-    endings = () if keep else PAGES
+    endings = NOTEBOOKS if keep else PAGES
     require_place(path, advice="give another FILE", endings=endings)  # before the lesson is run
     write_file(path, make(lesson).encode(), advice="give another FILE")
     print_line(say("wrote {path}: {how}", path=path, how=how))

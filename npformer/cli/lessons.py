@@ -70,16 +70,17 @@ def run(arguments: Namespace) -> int:
             table.add_row(
                 lesson.number, lesson.title, str(minutes_of(lesson)), _routes_cell(lesson), progress
             )
+    commands = say(
+        "Other commands of the course: npformer exercise (write functions), npformer bugs (find bugs), "
+        "npformer glossary WORD (definitions), npformer index WORD (lesson and code of an equation)."
+    )
     print_in_pages(
         console(),
         table,
         "",
         *_routes_or_length(route, lessons),
         _on(lessons, places, route),
-        say(
-            "Other commands of the course: npformer exercise (write functions), npformer bugs (find bugs), "
-            "npformer glossary WORD (definitions), npformer index WORD (lesson and code of an equation)."
-        ),
+        as_typed(commands),
     )
     return 0
 
@@ -117,8 +118,9 @@ def _on(lessons: list[Lesson], places: dict[str, LessonProgress], route: Route |
 
 def progress_of(lesson: Lesson, place: LessonProgress) -> str:
     """Return the progress as text: done, a step, or nothing."""
-    steps = len(lesson.steps)
-    begun = say("step {step} of {steps}", step=place.step + 1, steps=steps) if place.begun else ""
+    steps = len(lesson.steps)  # it may have become shorter
+    step = min(place.step + 1, steps)
+    begun = say("step {step} of {steps}", step=step, steps=steps) if place.begun else ""
     if place.done and begun:
         return say("done, now at {begun}", begun=begun)
     return begun or (say("done") if place.done else "")

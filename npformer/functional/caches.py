@@ -27,7 +27,7 @@ def members(cache: Any) -> list[tuple[str, Any]]:
 
     A sequence that contains no array and no cache, such as a shape, has no members either.
     """
-    if hasattr(cache, "_fields"):
+    if hasattr(cache, "_fields") and not isinstance(cache, type):
         return list(zip(cache._fields, cache, strict=True))
     if is_dataclass(cache) and not isinstance(cache, type):
         return [(field.name, getattr(cache, field.name)) for field in fields(cache)]

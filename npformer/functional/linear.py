@@ -69,5 +69,5 @@ def sum_to_shape(gradient: Array, shape: tuple[int, ...]) -> Array:
 
 @sums_in_float32
 def _summed(x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the sum over these axes, which have length 1 in the result."""
-    return x.sum(axes, keepdims=True)
+    """Return the sum over these axes."""
+    return x.sum(axes)

@@ -111,7 +111,7 @@ def _joined(steps: Sequence[Any]) -> Array:
         UserError: If the shapes are others, as with a cache that forgets keys, or with a beam.
     """
     first, shapes = steps[0], [tuple(step.shape) for step in steps]
-    batch, n_heads, length, n_keys = shapes[0] if len(shapes[0]) == 4 else (0, 0, 0, 0)
+    batch, n_heads, length, n_keys = shapes[0] if len(shapes[0]) == 4 else (0,) * 4
     for grows in (0, 1) if batch else ():
         n_last = n_keys + grows * (len(steps) - 1)
         later = [(batch, n_heads, 1, n_keys + grows * n) for n in range(1, len(steps))]

@@ -47,7 +47,7 @@ def screens_of(monkeypatch, *arguments, typed=(), columns=COLUMNS, status=0, col
         colours: True to keep the colours.
         environment: Environment variables.
     """
-    set_terminal(monkeypatch, COLUMNS=str(columns), LINES=str(ROWS), **environment)
+    set_terminal(monkeypatch, **{"COLUMNS": str(columns), "LINES": str(ROWS), **environment})
     shown, lines, ends = TerminalText(), itertools.chain(typed, itertools.repeat("")), [0]
 
     def answer(question):

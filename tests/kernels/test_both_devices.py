@@ -147,7 +147,7 @@ def test_activations_of_arrays_that_broadcast_or_have_no_rows(on, dtype, name, s
 
 @dtypes
 @pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("scale", [1, 100])
+@pytest.mark.parametrize(("scale", "shift"), [(1, 0), (100, 0), (1, 900), (1, -900)])
 @pytest.mark.parametrize(
     ("shape", "own"),
     [
@@ -156,9 +156,10 @@ def test_activations_of_arrays_that_broadcast_or_have_no_rows(on, dtype, name, s
         ((1, 7, 5), {"smoothing": 0.1, "tokens": 1000}),
     ],
 )
-def test_cross_entropy(on, dtype, overwrite, scale, shape, own):
+def test_cross_entropy(on, dtype, overwrite, scale, shift, shape, own):
     (logits,), _ = on.random(dtype, shape)
     logits *= scale
+    logits += shift
     long = to_numpy(logits).astype(np.float64)
     targets = rng(1).integers(0, shape[-1], shape[:-1])
     targets[..., 1::3] = own.get("pad_id", 0)

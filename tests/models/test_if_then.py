@@ -55,6 +55,7 @@ def test_the_default_sizes():
     model = RecipeReader(9, 3, 4)
     assert model.tokens.weight.shape == (9, 32)
     assert model.trigger.attention.active_weight.shape == (2 * 32, 25)
+    assert model.count_parameters() > RecipeReader(9, 3, 4, cell="gru").count_parameters()  # 4 gates, and 3
     bag = BagOfWords(9, 3, 4)
     assert bag.trigger.weight.shape == (32, 3)
     assert bag.max_length == 25

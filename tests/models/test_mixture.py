@@ -52,7 +52,17 @@ def test_without_a_layer_of_experts_it_is_a_gpt(positions):
 
 def test_the_weights_of_the_experts_of_a_token_sum_to_1_by_default():
     layer, x = MixtureOfExperts(8, 4, 3, dtype=np.float64), np.random.default_rng(0).standard_normal((5, 8))
-    np.testing.assert_allclose(layer.forward(x)[1].route.weights.sum(-1), 1)
+    y, cache = layer.forward(x)
+    np.testing.assert_allclose(cache.route.weights.sum(-1), 1)
+    assert cache.route.chosen.shape == (5, 2)  # of two experts by default
+    with pytest.raises(UserError, match=r"MixtureOfExperts.backward takes dy of shape \(\.\.\., 8\) and got"):
+        layer.backward(y[:, :4], cache)
+
+
+def test_a_layer_has_at_least_as_many_experts_as_a_token_chooses():
+    assert MixtureOfExperts(8, 4, 3, 3).top_k == 3
+    with pytest.raises(UserError, match="top_k is 4 and n_experts is 3: choose at most all experts"):
+        MixtureOfExperts(8, 4, 3, 4)
 
 
 def test_a_training_step_adds_the_balance_of_every_layer():

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from npformer import UserError
+from npformer.functional.rotary import rotary_table
 from npformer.models.gpt import GPTConfig
 from npformer.models.registry import KINDS, LARGEST_TABLE, build, config_from_settings, require_size
 from npformer.models.vit import ViTConfig
+from npformer.nn import Embedding, RotaryPositions
 
 STATE = {"weight": np.zeros(10**4)}
 SMALL = {"d_model": 4, "n_heads": 1, "n_layers": 1, "d_ff": 4, "d_hidden": 4}
@@ -62,8 +64,45 @@ def test_every_flag_changes_the_parameters_or_the_output_or_is_refused(kind):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if hasattr(KINDS[kind], "norm_eps")])
 def test_every_norm_has_the_eps_of_the_configuration(kind):
     qk_norm = {"qk_norm": True} if hasattr(KINDS[kind], "qk_norm") else {}
-    model = build(small(kind, norm_eps=0.25, **qk_norm))
-    assert {part.eps for part in model.modules() if hasattr(part, "eps")} == {0.25}
+    places = [{"norm": each, "final_norm": True} for each in ("pre", "n-da")] if kind == "transformer" else []
+    for settings in ({}, *places):
+        model = build(small(kind, norm_eps=0.25, **qk_norm, **settings))
+        assert {part.eps for part in model.modules() if hasattr(part, "eps")} == {0.25}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if hasattr(KINDS[kind], "scale_embedding")])
+def test_token_vectors_are_multiplied_by_the_root_of_their_width_if_the_configuration_says_so(kind):
+    is_fixed = "scale_embedding" in getattr(KINDS[kind], "fixed", ())
+    for flag in (small(kind).scale_embedding,) if is_fixed else (True, False):
+        model = build(small(kind, scale_embedding=flag))
+        assert {m.scale for m in model.modules() if type(m) is Embedding} == {2.0 if flag else 1.0}
+
+
+@every_kind
+def test_every_parameter_has_the_dtype_that_is_asked_for(kind):
+    assert {part.value.dtype for part in build(small(kind), dtype=np.float64).parameters()} == {np.float64}
+
+
+@pytest.mark.parametrize("kind", ["gpt", "olmo2", "gemma2", "mixture"])
+def test_rotary_positions_have_the_settings_of_the_configuration(kind):
+    config = small(kind, positions="rotary", rotary_scaling="llama3", rotary_base=50.0, context=9000)
+    [rotary] = {id(m): m for m in build(config).modules() if type(m) is RotaryPositions}.values()
+    cos, sin = rotary_table(np.arange(9000), config.d_head, 50.0, config.scaling)
+    np.testing.assert_allclose(rotary.cos, cos, atol=1e-6)
+    np.testing.assert_allclose(rotary.sin, sin, atol=1e-6)
+
+
+@pytest.mark.parametrize(("share", "columns"), [(0.5, 2), (1.0, 4)])
+def test_a_gpt_neox_rotates_a_share_of_the_columns(share, columns):
+    model = build(small("gpt_neox", rotary_share=share))
+    assert {m.cos.shape[-1] for m in model.modules() if type(m) is RotaryPositions} == {columns // 2}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if hasattr(KINDS[kind], "source_vocab")])
+def test_a_translator_needs_a_target_for_each_source(kind):
+    model = build(small(kind))
+    with pytest.raises(UserError, match="source holds 2 sentences and target_in 3: give equally many"):
+        model.forward(np.ones((2, 3), int), np.ones((3, 3), int))
 
 
 @every_kind
@@ -76,14 +115,17 @@ def test_layers_that_are_named_in_a_list_are_stored_in_a_tuple(kind):
 @pytest.mark.parametrize(
     ("kind", "settings", "sentence"),
     [
+        ("gemma2", {"n_heads": 0}, "n_heads is 0: it must be a whole number, 1 or more"),
         ("gemma2", {"local_window": 0}, "local_window is 0: it must be a whole number, 1 or more"),
         ("gemma2", {"scale_width": 0}, "scale_width is 0: it must be a whole number, 1 or more"),
         ("gpt_neox", {"rotary_share": 0.2}, "rotary_share is 0.2: it rotates 0 of 4 columns"),
         ("gpt_neox", {"rotary_share": 0.75}, "rotary_share is 0.75: it rotates 3 of 4 columns"),
         ("gpt_neox", {"rotary_share": 1.25}, "rotary_share is 1.25: "),
         ("deepseek", {"d_rotary": 3}, "d_rotary is 3, and pairs of numbers are rotated: make it even"),
+        ("deepseek", {"positions": "learned"}, "positions is 'learned': it must be 'rotary'"),
         ("deepseek", {"n_kv_heads": 1}, "n_kv_heads is 1: latent attention has none, leave it out"),
         ("deepseek", {"qkv_bias": True}, "qkv_bias is True: latent attention has none, leave it out"),
+        ("universal", {"n_layers": 1001}, "n_layers is 1,001 steps: give at most 1,000"),
         ("universal", {"decoder_layers": 1}, "repeats one layer in each stack: leave out decoder_layers"),
         ("t5", {"positions": "learned"}, "positions is 'learned', and every T5 has 'none': leave it out"),
     ],
@@ -91,6 +133,10 @@ def test_layers_that_are_named_in_a_list_are_stored_in_a_tuple(kind):
 def test_impossible_settings(kind, settings, sentence):
     with pytest.raises(UserError, match=sentence):
         small(kind, **settings)
+
+
+def test_the_largest_number_of_steps_of_a_universal_transformer():
+    assert small("universal", n_layers=1000).n_layers == 1000
 
 
 def test_a_vit_checks_the_settings_that_it_shares_with_a_bert_and_its_images():

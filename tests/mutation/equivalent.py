@@ -218,6 +218,61 @@ EQUIVALENT = (
             ("nn/flat.py", "Flattening.__setattr__"),
         )
     ),
+    Equivalent(
+        "kernels/cpu/attention.py",
+        "softmax_in_place",
+        "scores *= (1 / np.where(total == 0, 1, total))[..., None]",
+        "scores *= (1 / np.where(total == 0, 2, total))[..., None]",
+        "where the sum of a row is 0, all its numbers are 0, and 0 / 1 = 0 / 2",
+    ),
+    Equivalent(
+        "kernels/lazy.py",
+        "Lazy.evaluate",
+        "raise NotImplementedError",
+        "pass",
+        "every subclass has its own",
+    ),
+    Equivalent(
+        "models/universal.py",
+        "Universal.backward",
+        "dothers = [a + b for a, b in zip(dothers, dothers_here, strict=True)] if dothers else dothers_here",
+        "dothers = [a + b for a, b in zip(dothers_here, dothers, strict=True)] if dothers else dothers_here",
+        "a + b = b + a",
+    ),
+    Equivalent(
+        "nn/attention/similarity.py",
+        "_check",
+        "require_counts(d_query=d_query, d_key=d_key, width=1 if width is None else width)",
+        "require_counts(d_query=d_query, d_key=d_key, width=2 if width is None else width)",
+        "any count stands for a width that is not given: it is only checked",
+    ),
+    Equivalent(
+        "nn/flat.py",
+        "Flattening.shared_copy",
+        "parameter.stored, parameter.is_zero = None, True",
+        "parameter.stored, parameter.is_zero = None, False",
+        "a gradient that is not stored is made of zeros when it is read; is_zero only saves an addition",
+    ),
+    *(
+        Equivalent(
+            "nn/attention/multi_head.py",
+            f"MultiHeadAttention.{step}",
+            "self.n_repeats > 1",
+            "(self.n_repeats >= 1)",
+            "heads that are repeated once are as they were, and so are their gradients",
+        )
+        for step in ("forward", "backward")
+    ),
+    *(
+        Equivalent(
+            "models/classifier.py",
+            f"ClassifierHead.{step}",
+            "self.dense is not None and self.hidden is not None",
+            "(self.dense is not None or self.hidden is not None)",
+            "both are None, or neither is",
+        )
+        for step in ("forward", "backward")
+    ),
     *(
         Equivalent(
             "nn/attention/luong.py",

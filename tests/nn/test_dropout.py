@@ -7,12 +7,17 @@ from tiny import tiny_batch, tiny_model
 from npformer.kernels import plain_pairs
 from npformer.nn import (
     AddNorm,
+    BucketedAttention,
+    CappedAttention,
     Context,
     FeedForward,
     GatedFeedForward,
     InputEmbedding,
     MultiHeadAttention,
+    MultiHeadLatentAttention,
+    QKNormAttention,
     RelativeAttention,
+    RotaryPositions,
     SimilarityAttention,
 )
 
@@ -23,18 +28,44 @@ LAYERS = {
     RelativeAttention: (6, 2),
     SimilarityAttention: (6, 2),
     AddNorm: (6,),
+    CappedAttention: (6, 2),
+    BucketedAttention: (6, 2),
+    QKNormAttention: (6, 2),
+    MultiHeadLatentAttention: (6, 2),
     InputEmbedding: (9, 6, 7),
 }
 
 
+def make(kind, **settings):
+    """Return a layer whose initial values are always the same, and what it reads."""
+    if kind is MultiHeadLatentAttention:
+        settings |= {"d_latent": 4, "rotary": RotaryPositions(3, 5, rotated=2)}
+    if kind is not AddNorm:
+        settings["rng"] = np.random.default_rng(1)
+    x = np.random.default_rng(0).standard_normal((2, 3, 6)).astype(np.float32)
+    return kind(*LAYERS[kind], **settings), {
+        InputEmbedding: (np.array([[1, 2, 3]]),),
+        AddNorm: (x, 2 * x),
+    }.get(kind, (x,))
+
+
+def in_training(layer, inputs):
+    """Return the output of a training step."""
+    return layer.forward(*inputs, context=Context(train=True, rng=np.random.default_rng(0)))[0]
+
+
 @pytest.mark.parametrize("kind", LAYERS)
 def test_without_a_probability_a_layer_drops_nothing(kind):
-    x = np.random.default_rng(0).standard_normal((2, 3, 6)).astype(np.float32)
-    inputs = {InputEmbedding: (np.array([[1, 2, 3]]),), AddNorm: (x, 2 * x)}.get(kind, (x,))
-    layer = kind(*LAYERS[kind])
+    layer, inputs = make(kind)
+    np.testing.assert_array_equal(in_training(layer, inputs), layer.forward(*inputs)[0])
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_with_a_probability_a_layer_drops_something_in_training_only(kind):
+    (plain, inputs), (layer, _) = make(kind), make(kind, dropout=0.5)
     y, _ = layer.forward(*inputs)
-    training, _ = layer.forward(*inputs, context=Context(train=True, rng=np.random.default_rng(0)))
-    np.testing.assert_array_equal(training, y)
+    np.testing.assert_array_equal(y, plain.forward(*inputs)[0])
+    assert np.abs(in_training(layer, inputs) - y).max() > 1e-3
 
 
 RATES = ["dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout"]

@@ -87,7 +87,12 @@ def test_a_parameter_that_is_added_or_replaced_later(flat):
     model.shift.grad[...] = 1
     model.zero_grad()
     assert not model.shift.grad.any()
-    late.append(model.shift)
+    model.held.append(Parameter(np.ones(1)))
+    model.zero_grad()
+    model.held[-1].grad[...] = 1
+    model.zero_grad()
+    assert not model.held[-1].grad.any()
+    late += [model.shift, model.held[-1]]
     model.flatten()
     assert all(np.shares_memory(parameter.value, model.values) for parameter in late)
 

@@ -19,6 +19,8 @@ from npformer.nn.show import as_text
 
 Namespace: TypeAlias = dict[str, Any]
 
+STOPPED = (129, 143)  # the exit statuses after SIGHUP and SIGTERM, which end the command also within a cell
+
 
 # ---------------------------------------------------------------------------------------------------------
 # Running
@@ -134,7 +136,7 @@ class Runner:
         except KeyboardInterrupt:
             return "stopped by Ctrl-C"
         except SystemExit as leaving:
-            if may_leave:
+            if may_leave or leaving.code in STOPPED:
                 raise
             return f"the code tried to end Python (SystemExit {leaving.code!r}), which a lesson ignores"
         except Exception as error:
@@ -233,6 +235,6 @@ def in_full(name: str, value: Any) -> str:
             np.asarray(value), precision=4, suppress_small=True, threshold=120, edgeitems=3
         )
         return f"{describe(name, value)}\n{numbers}"
-    if hasattr(value, "_fields") or isinstance(value, list | tuple):
+    if isinstance(value, list | tuple):
         return as_text(value).replace(type(value).__name__, f"{name}: {type(value).__name__}", 1)
     return f"{describe(name, value)}\n{value!r}"[:2000]

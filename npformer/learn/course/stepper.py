@@ -42,17 +42,27 @@ class Stepper:
         folder: The folder in which figures are saved.
         stops: True to wait for Enter at each step; False to run from top to bottom.
         done: True if the reader reached the end before.
+        command: The command that opens the lesson again.
         next: The text to print at the end.
     """
 
     def __init__(
-        self, lesson: Lesson, out: Console, folder: Path, *, stops: bool, done: bool = False, next: str = ""
+        self,
+        lesson: Lesson,
+        out: Console,
+        folder: Path,
+        *,
+        stops: bool,
+        done: bool = False,
+        command: str,
+        next: str = "",
     ) -> None:
         self.lesson = lesson
         self.runner = Runner(lesson)
         self.out = out
         self.folder = folder
         self.done = done
+        self.command = command
         self.next = next
         self.screen = Screen(out, self._answer, stops=stops)
         self.pictures = PictureTerminal(out)
@@ -268,7 +278,7 @@ class Stepper:
     def _leave(self) -> None:
         place = {"step": self.step + 1, "steps": len(self.lesson.steps)}
         self._print(say("You stopped at step {step} of {steps}.", **place))
-        command = (f"npformer lesson {self.lesson.number}", "bold")
+        command = (self.command, "bold")
         if self.save_failed:
             lost = say("Your progress is not saved. To go on:")
             self._print(lost, " ", command, f", g {self.step + 1}")
@@ -341,7 +351,7 @@ class Stepper:
             all_names = [unbroken(describe(n, v)) for n, v in names.items()]
             return "   ".join(all_names) or say("Nothing is defined yet: press Enter to run the code.")
         first, *rest = name.split(".")
-        if first not in names:
+        if first not in self.runner.namespace:  # which also has what the lesson imported
             shown = self.lesson.steps[self.step].code
             if shown is not None and first in bound_names(shown.text):
                 return say("{name} is defined by the code on the screen: press Enter first", name=first)
@@ -349,12 +359,12 @@ class Stepper:
             if near:
                 return say("{name} is not defined at this step: did you mean {near}?", name=first, near=near)
             return say("{name} is not defined at this step: s alone lists all names", name=first)
-        value = names[first]
+        value, path = self.runner.namespace[first], first
         for part in rest:
             if not hasattr(value, part):
                 fields = ", ".join(getattr(value, "_fields", ())) or say("no named fields")
-                return say("{name} has no {part}: it has {fields}", name=first, part=part, fields=fields)
-            value = getattr(value, part)
+                return say("{name} has no {part}: it has {fields}", name=path, part=part, fields=fields)
+            value, path = getattr(value, part), f"{path}.{part}"
         return in_full(name, value)
 
 

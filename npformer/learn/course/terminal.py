@@ -156,12 +156,12 @@ class Screen:
 
     def _cut(self, lines: list[str]) -> int:
         """Return the number of lines for this page: up to an empty line, if its lower part has one."""
-        if self.free < LEAST:
+        if self.used and self.free < LEAST:
             return 0
         for cut in range(self.free, max(self.free // 3, LEAST - 1), -1):
             if not lines[cut].strip():
                 return cut
-        return self.free
+        return max(self.free, 1)
 
     def write(self, lines: list[str]) -> None:
         """Print lines as they are."""
@@ -173,7 +173,7 @@ class Screen:
         """Ask until the answer is "on" or a command. If the screen never stops, return "on" at once."""
         if not self.stops:
             return "on"
-        if len(question) > self.out.width:  # the question must fit on one line
+        if cell_len(question) > self.out.width:  # the question must fit on one line
             question = re.sub(r" · .* · \? ", " · ? ", question)
         while True:
             self.out.file.flush()

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from npformer.learn.course.execute import Runner, defined, loop_names
-from npformer.learn.course.lesson import Lesson
+from npformer.learn.course.execute import Runner, defined, in_full, loop_names
+from npformer.learn.course.lesson import Cell, Lesson
+from npformer.nn.show import as_text
 
 SOURCE = """\
 # %%
@@ -60,6 +61,8 @@ def test_an_error_names_the_lessons_line_and_the_runner_stays_usable(runner):
     assert runner.evaluate("len(x)") == "2\n"
     assert "SystemExit 3" in run(runner, 3).error
     assert "TypeError" in runner.replay(4), "it stops at the first error"
+    with pytest.raises(SystemExit):  # of SIGTERM
+        runner.run(Cell("code", "raise SystemExit(143)", 1))
 
 
 class Pair(NamedTuple):
@@ -82,4 +85,6 @@ def test_definitions_are_described_by_shape():
     }
     described = ["a (2, 3)", "ids (3,) int64", "cache Pair", "loss = 0.333333", "yes = True"]
     assert defined({"old": after["old"]}, after) == described
+    assert in_full("Pair", Pair) == f"Pair type\n{Pair!r}"
+    assert as_text(Pair) == f"type = {Pair!r}"
     assert loop_names("for i, (j, k) in x:\n    m = i") == {"i", "j", "k"}

@@ -60,6 +60,8 @@ def test_nothing_is_written_of_a_lesson_that_fails(option, what, course, inside,
     message = f"npformer: no {what} was written, since a cell fails: ZeroDivisionError: division by zero; "
     assert capsys.readouterr().err == message + "90_fails.py, line 4: x / 0\n"
     assert [path.name for path in inside.iterdir()] == ["lessons"]
+    assert main(["lesson", option, "masks"]) == 2, "what follows is the name of the file"
+    assert "masks cannot be written (its name does not end in ." in capsys.readouterr().err
     # without a terminal the lesson runs to its end, and the exit status shows the failure
     assert main(["lesson", "90"]) == 1
     assert "ZeroDivisionError" in capsys.readouterr().out
@@ -162,7 +164,9 @@ def test_the_list_says_how_to_continue(done, begun, said, five, capsys):
     for name in begun.split():
         save_progress(name, LessonProgress(4, 23))
     assert main(["lessons"]) == 0
-    assert said in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert said in output
+    assert ("step 1 of 1\n" in output) == bool(begun), "the lesson has become shorter"
 
 
 def test_the_list_has_the_sum_of_the_minutes_of_a_chapter(five, capsys):

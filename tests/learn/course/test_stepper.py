@@ -13,6 +13,8 @@ TALK = [  # what is typed in lesson 0.2, and what then appears
     ("", "[-0.70373524 -1.26542147 -0.62327446  0.04132598]"),
     ("l", "[4/16] Enter: run"),
     ("s x", "x (2, 3, 4)\n[[[ 0.1257"),
+    ("s x.T.mean.of", "x.T.mean has no of: it has no named fields"),
+    ("s linear", "linear()\n<function linear"),  # imported
     ("s", "x (2, 3, 4)"),
     ("s xx", "did you mean x?"),
     ("!x.T.shape", "(4, 3, 2)\n"),
@@ -89,7 +91,15 @@ def test_the_progress_is_saved_until_restart(screens):
 
 def test_saved_progress_beyond_the_end_of_a_shorter_lesson_is_its_end(screens):
     save_progress("00_2_forward_and_backward", LessonProgress(400, 500))
-    assert "[16/16] Enter: " in screens("lesson", "0.2", typed=["q"])[0]
+    first, _ = screens("lesson", "0.2", typed=["q"])
+    assert "You go on at step 16" in first
+    assert "[16/16] Enter: " in first
+
+
+def test_the_commands_are_named_as_the_reader_has_to_type_them(screens, folded, monkeypatch):
+    monkeypatch.setattr("npformer.cli.own_command.own_command", lambda: ".venv/bin/npformer")
+    assert "To go on from there: .venv/bin/npformer lesson 90\n" in screens("lesson", "90", typed=["q"])[-1]
+    assert ".venv/bin/npformer exercise (write functions)" in "".join(screens("lessons"))
 
 
 def test_answers_and_tagged_cells_are_folded_until_the_reader_asks(screens, folded):

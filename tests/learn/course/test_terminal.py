@@ -25,6 +25,13 @@ def test_a_narrow_terminal(screens):
     assert max(map(len, fifth.splitlines())) <= 60
 
 
+def test_a_low_terminal(screens):
+    for rows in (6, 12, 13, 14):
+        shown = screens("lesson", "6", typed=["", "", "q"], columns=80, LINES=str(rows))
+        assert shown[1].count("\n") > 2, "there is text above the question"
+        assert rows < 12 or max(screen.count("\n") for screen in shown) < rows, "nothing scrolls away"
+
+
 def test_a_progress_that_cannot_be_saved_is_reported(screens, tmp_path):
     (tmp_path / "file").write_text("")
     first, *_, left = screens("lesson", "0.2", typed=["g 2", "q"], XDG_STATE_HOME=str(tmp_path / "file"))
@@ -41,6 +48,8 @@ def test_a_lesson_in_chinese_breaks_between_characters(screens):
     assert max(map(cell_len, lines)) <= COLUMNS
     assert any(cell_len(line) >= COLUMNS - 2 and not line.endswith("，") for line in lines)
     assert not [line for line in lines if line.startswith(("，", "。", "；", "：", "）"))]
+    narrow, _ = screens("lesson", "0.0", "--language", "zh", typed=["q"], columns=45)
+    assert cell_len(narrow.splitlines()[-1]) <= 45, "the question fits on one line"
 
 
 def test_the_language_of_the_environment_and_an_unknown_one(screens, capsys):

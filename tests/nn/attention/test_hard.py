@@ -105,6 +105,20 @@ def test_a_baseline_changes_the_variance_but_not_the_mean():
     assert with_one.variance < 0.5 * without.variance
 
 
+def test_the_straight_through_estimate_computed_with_loops():
+    """Each draw has the gradient of soft attention at the context of the draw."""
+    draws, (f, f_backward) = every_draw(*CASE), ANSWER
+    a, _ = F.softmax(np.where(SEEN, SMALL, -np.inf))
+    expected = np.zeros_like(SMALL)
+    for p, sample in zip(draws.probability, draws.sample, strict=True):
+        log_likelihood, cache = f((sample @ READ)[None])
+        dweights = f_backward(-np.ones_like(log_likelihood), cache)[0] @ READ.swapaxes(-1, -2)  # (1, T, S)
+        expected += p * a * (dweights - (a * dweights).sum(-1, keepdims=True))
+    found = estimate(*CASE, straight_through=True)
+    np.testing.assert_allclose(found.dscores, expected, rtol=1e-12)
+    np.testing.assert_allclose(found.dv, estimate(*CASE).dv, rtol=1e-12)
+
+
 def test_the_two_baselines_are_the_mean_of_the_log_likelihood_and_0():
     draws = every_draw(*CASE)
     mean = sum(p * r for p, r in zip(draws.probability, draws.log_likelihood, strict=True))
