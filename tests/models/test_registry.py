@@ -12,6 +12,7 @@ from npformer.models.registry import KINDS, LARGEST_TABLE, build, config_from_se
 from npformer.models.vit import ViTConfig
 from npformer.nn import Embedding, RotaryPositions
 
+F8 = np.dtype(np.float64)
 STATE = {"weight": np.zeros(10**4)}
 SMALL = {"d_model": 4, "n_heads": 1, "n_layers": 1, "d_ff": 4, "d_hidden": 4}
 VOCABULARIES = ("source_vocab", "target_vocab", "vocab_size")
@@ -80,7 +81,7 @@ def test_token_vectors_are_multiplied_by_the_root_of_their_width_if_the_configur
 
 @every_kind
 def test_every_parameter_has_the_dtype_that_is_asked_for(kind):
-    assert {part.value.dtype for part in build(small(kind), dtype=np.float64).parameters()} == {np.float64}
+    assert {part.value.dtype for part in build(small(kind), dtype=np.float64).parameters()} == {F8}
 
 
 @pytest.mark.parametrize("kind", ["gpt", "olmo2", "gemma2", "mixture"])
@@ -122,7 +123,7 @@ def test_layers_that_are_named_in_a_list_are_stored_in_a_tuple(kind):
         ("gpt_neox", {"rotary_share": 0.75}, "rotary_share is 0.75: it rotates 3 of 4 columns"),
         ("gpt_neox", {"rotary_share": 1.25}, "rotary_share is 1.25: "),
         ("deepseek", {"d_rotary": 3}, "d_rotary is 3, and pairs of numbers are rotated: make it even"),
-        ("deepseek", {"positions": "learned"}, "positions is 'learned': it must be 'rotary'"),
+        ("deepseek", {"positions": "learned"}, "positions is 'learned': choose one of rotary"),
         ("deepseek", {"n_kv_heads": 1}, "n_kv_heads is 1: latent attention has none, leave it out"),
         ("deepseek", {"qkv_bias": True}, "qkv_bias is True: latent attention has none, leave it out"),
         ("universal", {"n_layers": 1001}, "n_layers is 1,001 steps: give at most 1,000"),
@@ -143,6 +144,8 @@ def test_a_vit_checks_the_settings_that_it_shares_with_a_bert_and_its_images():
     config = ViTConfig(image_size=(4, 6), patch_size=(2, 3), d_model=8, n_layers=1, n_heads=2, d_ff=9)
     with pytest.raises(UserError, match="d_model 8 is not divisible by n_heads 3"):
         config.replace(n_heads=3)
+    with pytest.raises(UserError, match="n_classes is -1: "):
+        config.replace(n_classes=-1)
     with pytest.raises(
         UserError, match=r"images of \(4, 6\) pixels cannot be cut into patches of \(3, 3\): "
     ):

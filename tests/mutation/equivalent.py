@@ -96,6 +96,20 @@ EQUIVALENT = (
         "the squares are not used any more: only the place of the result differs",
     ),
     Equivalent(
+        "kernels/cpu/blocks.py",
+        "blocks",
+        "step = max(1, BLOCK // max(1, width))",
+        "step = max(1, BLOCK // max(2, width))",
+        "rows of one number are cut into other blocks, and the result is the same",
+    ),
+    Equivalent(
+        "nn/norm.py",
+        "BatchNorm.update",
+        "n_tokens = 0 if cache.share is None else int((cache.share > 0).sum())",
+        "n_tokens = 1 if cache.share is None else int((cache.share > 0).sum())",
+        "the statistics are then the running ones, which do not move towards themselves",
+    ),
+    Equivalent(
         "kernels/lazy.py",
         "LazyRows.evaluate",
         "self.add_to(table, is_zero=True)",
