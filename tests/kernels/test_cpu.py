@@ -199,6 +199,11 @@ def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
     assert np.vdot(dq, step) == pytest.approx(np.vdot(dy, ahead - behind) / 2, rel=1e-6)
 
 
+def test_the_loss_in_a_vocabulary_of_one_token_is_0():
+    loss, _ = cpu.cross_entropy(normal(2, 1), np.array([0, 9]), pad_id=9)
+    assert loss == pytest.approx(0, abs=1e-12)
+
+
 @pytest.mark.parametrize("loss", [cpu.cross_entropy, cpu.cross_entropy_in_place])
 @pytest.mark.parametrize("wrong", [-1, 5])
 def test_targets_outside_the_vocabulary_are_refused(loss, wrong):
