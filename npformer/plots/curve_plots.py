@@ -257,17 +257,7 @@ def curve_page(
             bottom = height - (row + 1) * (above + PANEL_HEIGHT + PANEL_BELOW) + PANEL_BELOW
             left = PAD + PANEL_LEFT + column * (PANEL_LEFT + PANEL_WIDTH + PAD)
             ax = axes_at(figure, left, bottom, PANEL_WIDTH, PANEL_HEIGHT)
-            named = []
-            for index, (curve, (x, y)) in enumerate(zip(panel.curves, numbers, strict=True)):
-                dots = {"marker": "o", "markersize": 3.5} if curve.marked else _dots(y)
-                colour = curve_colour(index)
-                if curve.smooth:
-                    ax.plot(x, y, color=colour, linewidth=0.6, alpha=FAINT, clip_on=False)
-                    y = smoothed(y)
-                wide = 1.6 * (len(x) > 1)  # a single point has no line, in the legend neither
-                (line,) = ax.plot(x, y, color=colour, linewidth=wide, clip_on=False, **dots)
-                if curve.label:
-                    named.append((line, visible(curve.label)))
+            named = _draw_curves(ax, panel.curves, numbers)
             _dress(ax, np.array([low, high], np.float64), {ax.xaxis: "linear", ax.yaxis: "linear"})
             if panel.from_zero:
                 ax.set_ylim(bottom=0)
@@ -280,6 +270,24 @@ def curve_page(
                 _put_legend(ax, *zip(*named, strict=True))
             ax.set_xlabel(xlabel)
     return figure
+
+
+def _draw_curves(
+    ax: Axes, curves: Sequence[Curve], numbers: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> list[tuple[Line2D, str]]:
+    """Draw the curves of a panel, with their numbers x and y. Return the lines and labels of the named ones."""
+    named = []
+    for index, (curve, (x, y)) in enumerate(zip(curves, numbers, strict=True)):
+        dots = {"marker": "o", "markersize": 3.5} if curve.marked else _dots(y)
+        colour = curve_colour(index)
+        if curve.smooth:
+            ax.plot(x, y, color=colour, linewidth=0.6, alpha=FAINT, clip_on=False)
+            y = smoothed(y)
+        wide = 1.6 * (len(x) > 1)  # a single point has no line, in the legend neither
+        (line,) = ax.plot(x, y, color=colour, linewidth=wide, clip_on=False, **dots)
+        if curve.label:
+            named.append((line, visible(curve.label)))
+    return named
 
 
 def smoothed(y: np.ndarray) -> np.ndarray:

@@ -193,7 +193,7 @@ def test_an_exported_file_gets_scores_and_capitals_without_its_run(capsys):
         assert "en-de is already an exported file: give --out FILE" in error
     measured = said(capsys, "score --model en-de test.en test.de --known-words test.de --json")
     Path("test.json").write_text(measured, encoding="utf-8")
-    assert "1 scores" in said(capsys, f"{export} --out new.safetensors --scores test.json")
+    assert "1 score" in said(capsys, f"{export} --out new.safetensors --scores test.json")
     old, new = read_pretrained("en-de"), read_pretrained("new.safetensors")
     assert dataclasses.replace(new.card, scores=()) == old.card
     assert (new.source, new.target) == (old.source, old.target)

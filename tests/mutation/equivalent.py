@@ -47,13 +47,6 @@ EQUIVALENT = (
         "further powers of a matrix that is 0 on and above its diagonal are 0",
     ),
     Equivalent(
-        "functional/model_attention.py",
-        "_joined",
-        "batch, n_heads, length, n_keys = shapes[0] if len(shapes[0]) == 4 else (0, 0, 0, 0)",
-        "batch, n_heads, length, n_keys = shapes[0] if len(shapes[0]) == 4 else (0, 0, 1, 0)",
-        "where the batch is 0, the others are not used",
-    ),
-    Equivalent(
         "functional/preferences.py",
         "grpo",
         "limit = xp.where(gain.real > 0, 1 + clip, 1 - clip)",
