@@ -275,7 +275,7 @@ def curve_page(
 def _draw_curves(
     ax: Axes, curves: Sequence[Curve], numbers: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> list[tuple[Line2D, str]]:
-    """Draw the curves of a panel, with their numbers x and y. Return the lines and labels of the named ones."""
+    """Draw the curves of a panel from their numbers x and y. Return the named lines and their names."""
     named = []
     for index, (curve, (x, y)) in enumerate(zip(curves, numbers, strict=True)):
         dots = {"marker": "o", "markersize": 3.5} if curve.marked else _dots(y)
