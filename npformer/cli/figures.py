@@ -106,12 +106,10 @@ def _draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence
     from npformer.learn.figures.trainings import recipes_as_json
 
     start, out, folder = time.perf_counter(), console(), Path(arguments.out)
-    if run := _run_folder(arguments.model):
-        Studio(run=run).checkpoint  # noqa: B018  a wrong run is refused before anything is drawn
-    make_folder(folder, advice="give a folder that may be, with --out")
     captions, paths = {}, []
     with counting_progress(out) as progress, TrainingBar(out, progress) as report:
-        studio = Studio(run=run, report=report)
+        studio = Studio(run=_run_folder(arguments.model), report=report)
+        make_folder(folder, advice="give a folder that may be, with --out")
         task = progress.add_task("drawing", total=len(entries))
         for entry in entries:
             progress.update(task, description=f"drawing {entry.id}")

@@ -32,13 +32,17 @@ class Studio:
     """The source of the models from which figures are drawn.
 
     Args:
-        run: A trained run to draw from. By default models are trained into `folder` when first needed.
+        run: A trained run to draw from, which is read at once. By default models are trained into `folder`
+            when first needed.
         folder, steps: The folder in which models are trained, and the number of training steps; by default
             that of the lessons' recipe.
         report: A progress callback for training.
 
     Attributes:
         memo: Measurements that figures share.
+
+    Raises:
+        UserError: If the run cannot be read, or if its model is not a Transformer.
     """
 
     def __init__(
@@ -54,15 +58,13 @@ class Studio:
         self.steps = steps
         self.report = report
         self.memo: dict[Any, Any] = {}
+        self._given = None if self.run is None else _checkpoint_of(self.run)
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
         """The trained model with its vocabularies, trained here where no run was given."""
-        if self.run is not None:
-            found = load_checkpoint(self.run / "last.safetensors")
-            require_transformer(config_from_checkpoint(found), "the figures show")
-            return found
-        return train_in(self.folder, figure_recipe(steps=self.steps), report=self.report)
+        recipe = figure_recipe(steps=self.steps)
+        return self._given or train_in(self.folder, recipe, report=self.report)
 
     @cached_property
     def translator(self) -> Translator:
@@ -107,3 +109,14 @@ class Studio:
         """Return the checkpoints that training kept, in order, or only the last one if there are none."""
         last = self.checkpoint  # trains the model if there is none yet
         return [load_checkpoint(path) for path in kept_checkpoints(self.run or self.folder)] or [last]
+
+
+def _checkpoint_of(run: Path) -> Checkpoint:
+    """Return the last checkpoint of a run.
+
+    Raises:
+        UserError: If it cannot be read, or if its model is not a Transformer.
+    """
+    found = load_checkpoint(run / "last.safetensors")
+    require_transformer(config_from_checkpoint(found), "the figures show")
+    return found

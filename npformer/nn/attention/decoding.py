@@ -109,7 +109,7 @@ class AttentionDecoding:
         batch, n_heads, _, width = q.shape
         groups, pairs = (self.n_kv_heads, self.n_repeats), mask.pairs
         if pairs is not None and pairs.ndim == 4 and pairs.shape[1] > 1:  # a mask for each query head
-            pairs = pairs.reshape(*pairs.shape[:-3], *groups, pairs.shape[-1])
+            pairs = pairs.reshape(len(pairs), *groups, pairs.shape[-1])
         q = q.reshape(batch, *groups, width)  # (B, G, R, K)
         z, _ = self.attend(q, kv_cache.k, kv_cache.v, AttentionMask(pairs))  # (B, G, R, L)
         return z.reshape(batch, n_heads, 1, z.shape[-1])
