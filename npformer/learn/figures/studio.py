@@ -63,8 +63,7 @@ class Studio:
     @cached_property
     def checkpoint(self) -> Checkpoint:
         """The trained model with its vocabularies, trained here where no run was given."""
-        recipe = figure_recipe(steps=self.steps)
-        return self._given or train_in(self.folder, recipe, report=self.report)
+        return self._given or train_in(self.folder, figure_recipe(steps=self.steps), report=self.report)
 
     @cached_property
     def translator(self) -> Translator:
