@@ -148,14 +148,14 @@ class Universal(Module):
         make_layer: The function that returns the layer, make_encoder_layer or make_decoder_layer.
         config: The configuration.
         halting: Stop each position separately. Otherwise all positions take n_layers steps.
-        epsilon: A position halts when the sum of its probabilities is at least 1 - epsilon.
+        halting_epsilon: A position halts when the sum of its probabilities is at least 1 - this.
         halting_bias: The initial value of b. Positions halt earlier if it is larger.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
 
     Raises:
-        UserError: If the positions are neither sinusoids nor "none", if epsilon is outside (0, 1), or if
-            halting_bias is not a finite number.
+        UserError: If the positions are neither sinusoids nor "none", if halting_epsilon is outside (0, 1),
+            or if halting_bias is not a finite number.
 
     Source: Dehghani et al. 2019.
     """
@@ -166,14 +166,14 @@ class Universal(Module):
         config: TransformerConfig,
         *,
         halting: bool = False,
-        epsilon: float = 0.01,
+        halting_epsilon: float = 0.01,
         halting_bias: float = 1.0,
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
-        _check(config, epsilon, halting_bias)
+        _check(config, halting_epsilon, halting_bias)
         rng = default_rng(rng)
-        self.n_steps, self.epsilon = config.n_layers, epsilon
+        self.n_steps, self.halting_epsilon = config.n_layers, halting_epsilon
         self.layer = make_layer(config, rng=rng, dtype=dtype)
         self.positions: FixedPositions | None = None
         if config.positions != "none":
@@ -254,7 +254,7 @@ class Universal(Module):
         logit, unit_cache = self.halting.forward(x)  # (B, T, 1)
         p, _ = sigmoid(logit)
         total = p.real + sum(step.halt.p.real for step in steps)  # (B, T, 1)
-        return x, HaltCache(updated, unit_cache, p), running & (total[..., 0] < 1 - self.epsilon)
+        return x, HaltCache(updated, unit_cache, p), running & (total[..., 0] < 1 - self.halting_epsilon)
 
     def _halt_backward(self, dstate: Any, dp: Any, cache: HaltCache | None) -> tuple[Any, Any]:
         """Return the gradients (dnew, dold) of the output of the layer and of the state before the step."""
@@ -440,7 +440,7 @@ class UniversalTransformer(Transformer):
         bare = config.replace(positions="none")  # the stacks add the positions, before every step
         halting: dict[str, Any] = {
             "halting": config.halting,
-            "epsilon": config.halting_epsilon,
+            "halting_epsilon": config.halting_epsilon,
             "halting_bias": config.halting_bias,
         }
         self.source = make_embedding(bare, config.source_vocab, rng, dtype)
@@ -523,13 +523,13 @@ def _like_ponder(dponder: Any, cache: UniversalCache) -> Array | None:
     return array_module(cache.ponder).full_like(cache.ponder, dponder)
 
 
-def _check(config: TransformerConfig, epsilon: float, halting_bias: float) -> None:
+def _check(config: TransformerConfig, halting_epsilon: float, halting_bias: float) -> None:
     if config.positions not in (*LAYOUTS, "none"):
         raise UserError(
             f"positions is {config.positions!r}: a Universal Transformer adds sinusoids at every step, so "
             f"choose one of {', '.join(LAYOUTS)}, or none"
         )
-    if not (is_number(epsilon) and 0 < epsilon < 1):
-        raise UserError(f"epsilon is {epsilon!r}: it must be above 0 and below 1")
+    if not (is_number(halting_epsilon) and 0 < halting_epsilon < 1):
+        raise UserError(f"halting_epsilon is {halting_epsilon!r}: it must be above 0 and below 1")
     if not (is_number(halting_bias) and math.isfinite(halting_bias)):
         raise UserError(f"halting_bias is {halting_bias!r}: it must be a finite number")

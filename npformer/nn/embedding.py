@@ -19,7 +19,7 @@ from npformer.nn.dropout import Dropout, DropoutCache
 from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
 from npformer.nn.positions import FixedPositions, LearnedPositions
-from npformer.validation import require_counts
+from npformer.validation import require_counts, require_index
 
 
 class Embedding(Module):
@@ -51,6 +51,8 @@ class Embedding(Module):
         self.scale = scale
         self.zero_id = zero_id
         require_counts(n=n, d_model=d_model)
+        if zero_id is not None:
+            require_index("zero_id", zero_id, n)
         self.weight = Parameter(normal(default_rng(rng), (n, d_model), d_model**-0.5, dtype))
         if zero_id is not None and rng is not UNDRAWN:
             self.weight.value[zero_id] = 0
@@ -148,7 +150,7 @@ class InputEmbedding(Module):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
-        require_counts(d_model=d_model)
+        require_counts(vocab_size=vocab_size, d_model=d_model)
         rng = default_rng(rng)
         factor = math.sqrt(d_model) if scale else 1.0
         self.tokens = Embedding(vocab_size, d_model, scale=factor, zero_id=zero_id, rng=rng, dtype=dtype)

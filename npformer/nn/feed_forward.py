@@ -24,7 +24,7 @@ from npformer.nn.context import INFERENCE, Context
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
-from npformer.validation import require_choice
+from npformer.validation import require_choice, require_counts
 
 # the pair of each gated activation, by name, with the kernel where there is one
 GATED_PAIRS = GATED_ACTIVATIONS | {"swiglu": (swiglu, swiglu_backward)}
@@ -68,6 +68,7 @@ class FeedForward(Module):
         dtype: Any = np.float32,
     ) -> None:
         require_choice("activation", activation, tuple(ACTIVATIONS))
+        require_counts(d_model=d_model, d_ff=d_ff)
         rng = default_rng(rng)
         self.inner = Linear(d_model, d_ff, bias=bias, rng=rng, dtype=dtype)
         self.outer = Linear(d_ff, d_model, bias=bias, rng=rng, dtype=dtype)
@@ -135,6 +136,7 @@ class GatedFeedForward(Module):
         dtype: Any = np.float32,
     ) -> None:
         require_choice("activation", activation, tuple(GATED_ACTIVATIONS))
+        require_counts(d_model=d_model, d_ff=d_ff)
         rng = default_rng(rng)
         self.gate = Linear(d_model, d_ff, bias=bias, rng=rng, dtype=dtype)
         self.value = Linear(d_model, d_ff, bias=bias, rng=rng, dtype=dtype)

@@ -115,3 +115,20 @@ def test_each_row_adds_up_to_one_or_to_zero():
     with pytest.raises(UserError, match=r"own\[1, 2\] adds up to 1.01 and not to 1"):
         require_weights(layer, "own")
     require_weights(layer, "own", normalized=False)
+
+
+@pytest.mark.parametrize(("factor", "said"), [(0.5, True), (1.5, False)])
+def test_attention_sinks_are_named_where_they_can_be_the_reason(factor, said):
+    with pytest.raises(UserError, match="adds up to") as caught:
+        require_weights(factor * uniform(1, 2, 4), "own")
+    assert ("attention sinks" in str(caught.value)) == said
+
+
+def test_the_prompt_and_one_new_token_or_the_prompt_alone_are_joined():
+    prompt, new = uniform(1, 2, 3, 3).astype(np.float32), uniform(1, 2, 1, 4)
+    (alone,) = layers_of(((prompt,),))
+    assert (alone.shape, alone.dtype) == ((2, 3, 3), np.float32)
+    (joined,) = layers_of(((prompt,), (new,)))
+    assert joined.shape == (2, 4, 4)
+    assert (joined[:, :3, 3] == 0).all()
+    np.testing.assert_allclose(joined.sum(-1), 1)

@@ -42,6 +42,15 @@ def test_every_flag_must_be_true_or_false(kind):
             KINDS[kind]().replace(**{name: 1})
 
 
+@every_kind
+@pytest.mark.parametrize("wrong", ["8", float("nan"), -1.5])
+def test_every_number_must_be_one_and_at_least_minus_1(kind, wrong):
+    for name in settings_of(kind, lambda field: type(field.default) in (int, float)):
+        if not (wrong == -1.5 and name in ("mask_fill", "halting_bias", "forget_bias")):
+            with pytest.raises(UserError, match=f"^{name} is {wrong!r}[:,] "):
+                KINDS[kind]().replace(**{name: wrong})
+
+
 @all_but_bert
 def test_every_flag_changes_the_parameters_or_the_output_or_is_refused(kind):
     def outcome(config):
@@ -108,6 +117,18 @@ def test_a_translator_needs_a_target_for_each_source(kind):
 
 
 @every_kind
+def test_every_input_has_ids_of_the_vocabulary(kind):
+    model, right, wrong = build(small(kind)), [[1, 2]], [[1, 9]]
+    names = ["source", "target_in"] if hasattr(model.config, "source_vocab") else ["ids"]
+    for place, name in enumerate(names):
+        inputs = [right] * len(names)
+        model.forward(*inputs)  # a list of lists is read
+        inputs[place] = wrong
+        with pytest.raises(UserError, match=f"^{name}.* 9"):
+            model.forward(*inputs)
+
+
+@every_kind
 def test_layers_that_are_named_in_a_list_are_stored_in_a_tuple(kind):
     """A checkpoint holds lists, and a configuration is compared with others and hashed."""
     for name in settings_of(kind, lambda field: isinstance(field.default, tuple)):
@@ -169,7 +190,7 @@ def test_sizes_that_the_file_cannot_hold(kind):
         if names == ["n_layers"] and kind == "universal":
             continue  # its layers have the same parameters
         with pytest.raises(UserError, match="the settings describe a model of more than"):
-            require_size(small(kind, **dict.fromkeys(names, 10**12)), STATE)
+            require_size(small(kind, **dict.fromkeys(names, 4000)), STATE)
 
 
 def test_relative_positions_that_the_file_cannot_hold():

@@ -208,7 +208,7 @@ def test_a_preset_has_as_many_parameters_as_the_small_transformer(name):
             {"positions": "learned"},
             "positions is 'learned': a Universal Transformer adds",
         ),
-        (UniversalConfig, {"halting_epsilon": 1.0}, "epsilon is 1.0: it must be above 0 and below 1"),
+        (UniversalConfig, {"halting_epsilon": 1.0}, "halting_epsilon is 1.0: it must be above 0 and below 1"),
         (UniversalConfig, {"halting_bias": np.inf}, "halting_bias is inf: it must be a finite number"),
         (UniversalConfig, {"ponder_weight": -0.1}, "ponder_weight is -0.1: it must be a number, 0 or more"),
         (UniversalConfig, {"ponder_weight": np.nan}, "ponder_weight is nan: it must be a number, 0 or more"),

@@ -47,7 +47,7 @@ def test_the_defaults_are_those_of_the_configuration_but_nothing_halts(kind):
     config, settings = tiny_config(n_layers=STEPS), UniversalConfig()
     assert kind(config).halting is None
     model = kind(config, halting=True)
-    assert model.epsilon == settings.halting_epsilon
+    assert model.halting_epsilon == settings.halting_epsilon
     assert model.halting.bias.value == settings.halting_bias
 
 
@@ -109,7 +109,7 @@ def act(model, token_mask):
             logit = new[place] @ model.halting.weight.value[:, 0] + model.halting.bias.value[0]
             p = 1 / (1 + math.exp(-logit))
             n_steps[place] += 1
-            if spent[place] + p >= 1 - model.epsilon or n == model.n_steps:
+            if spent[place] + p >= 1 - model.halting_epsilon or n == model.n_steps:
                 remainders[place] = 1 - spent[place]
                 y[place] += remainders[place] * new[place]
                 running.remove(place)
@@ -181,8 +181,14 @@ def test_every_step_draws_its_own_dropout(kind):
             lambda: repeated(settings={"positions": "relative"}),
             "choose one of interleaved, halves, jianshu, marian, or",
         ),
-        (lambda: repeated(halting_bias=0, epsilon=0), "epsilon is 0: it must be above 0 and below 1"),
-        (lambda: repeated(halting_bias=0, epsilon=math.nan), "epsilon is nan: it must be above 0"),
+        (
+            lambda: repeated(halting_bias=0, halting_epsilon=0),
+            "halting_epsilon is 0: it must be above 0 and below 1",
+        ),
+        (
+            lambda: repeated(halting_bias=0, halting_epsilon=math.nan),
+            "halting_epsilon is nan: it must be above 0",
+        ),
         (lambda: repeated(halting_bias="large"), "halting_bias is 'large': it must be a finite number"),
         (lambda: repeated(halting_bias=math.inf), "halting_bias is inf: it must be a finite number"),
         (

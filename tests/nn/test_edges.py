@@ -1,4 +1,4 @@
-"""Sizes that are no whole numbers, and sequences without positions: one sentence, or the empty result."""
+"""Sequences without positions: one sentence, or the empty result."""
 
 import numpy as np
 import pytest
@@ -6,40 +6,6 @@ import pytest
 from npformer import functional as F
 from npformer import nn
 from npformer.errors import UserError
-
-COUNTS = {
-    "d_model": lambda n: nn.MultiHeadAttention(n, 2),
-    "n_heads": lambda n: nn.MultiHeadAttention(8, n),
-    "n_kv_heads": lambda n: nn.MultiHeadAttention(8, 2, n_kv_heads=n),
-    "d_head": lambda n: nn.MultiHeadAttention(8, 2, d_head=n),
-    "d_value": lambda n: nn.MultiHeadAttention(8, 2, d_value=n),
-    "n_in": lambda n: nn.MultiHeadAttention(8, 2, kdim=n),
-    "n_heads ": lambda n: nn.RelativeAttention(8, n),
-    "width": lambda n: nn.Similarity("perceptron", 8, 8, width=n),
-    "d_query": lambda n: nn.Similarity("dot", n, n),
-    "d_key": lambda n: nn.Similarity("general", 8, n),
-    "max_length": lambda n: nn.FixedPositions(n, 8),
-    "d_model ": lambda n: nn.FixedPositions(9, n),
-    "max_length ": lambda n: nn.LearnedPositions(n, 8),
-    "max_length  ": lambda n: nn.RotaryPositions(n, 8),
-    "d_head ": lambda n: nn.RotaryPositions(9, n),
-    "max_length   ": lambda n: nn.LatentAttention(8, n),
-    "d_model  ": lambda n: nn.LatentAttention(n, 8),
-    "d_context": lambda n: nn.AttentionalState(n, 8),
-    "d_model   ": lambda n: nn.AddNorm(n),
-    "d_model    ": lambda n: nn.InputEmbedding(7, n, 8),
-    "d_model     ": lambda n: nn.Embedding(7, n),
-    "d_model      ": lambda n: nn.LearnedPositions(9, n),
-    "max_length    ": lambda n: nn.InputEmbedding(7, 8, n),
-    "d_in": lambda n: nn.Recurrent(n, 8),
-}
-
-
-@pytest.mark.parametrize("value", [2.0, 2.5, 0, -2, "2", True, [2], np.float32(2)], ids=repr)
-@pytest.mark.parametrize("name", COUNTS)
-def test_a_size_is_a_whole_number_above_0(name, value):
-    with pytest.raises(UserError, match=f"^{name.strip()} is .*: it must be a whole number, 1 or more$"):
-        COUNTS[name](value)
 
 
 @pytest.mark.parametrize(

@@ -311,9 +311,9 @@ class AttentionalState(Module):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
-        require_counts(d_context=d_context, d_state=d_state)
-        self.d_context = d_context
         d_out = d_state if d_out is None else d_out
+        require_counts(d_context=d_context, d_state=d_state, d_out=d_out)
+        self.d_context = d_context
         self.join = Linear(d_context + d_state, d_out, bias=False, rng=rng, dtype=dtype)
 
     def forward(self, context: Array, state: Array) -> tuple[Array, AttentionalStateCache]:

@@ -103,7 +103,7 @@ class MultiHeadAttention(AttentionDecoding, Module):
         self.n_heads, self.n_kv_heads, self.n_repeats = n_heads, n_kv_heads, n_heads // n_kv_heads
         self.d_head = d_model // n_heads if d_head is None else d_head
         self.d_value = self.d_head if d_value is None else d_value
-        require_counts(d_head=self.d_head, d_value=self.d_value)
+        require_counts(d_head=self.d_head, d_value=self.d_value, kdim=kdim, vdim=vdim)
         self.d_inputs = d_model, kdim, vdim
         self.fused, self.dropout, self.rotary = fused, dropout, rotary
         self.scale = None if scale else 1.0  # None stands for 1 / sqrt(K)

@@ -137,6 +137,8 @@ class MultiHeadLatentAttention(MultiHeadAttention):
         dtype: Any = np.float32,
     ) -> None:
         require_counts(d_model=d_model, n_heads=n_heads, d_latent=d_latent)
+        others = {"d_head": d_head, "d_query_latent": d_query_latent}
+        require_counts(**{name: size for name, size in others.items() if size is not None})
         d_head = d_model // n_heads if d_head is None else d_head
         d_rotary = 2 * rotary.cos.shape[-1]
         if rotary.d_head != d_rotary + d_head:

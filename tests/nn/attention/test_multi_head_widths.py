@@ -5,6 +5,8 @@ import pytest
 
 from npformer import MultiHeadAttention, gradcheck
 from npformer.errors import UserError
+from npformer.functional.packing import find_tokens, pack
+from npformer.nn.context import AttentionMask
 
 rng = np.random.default_rng(0)
 QUERY, KEY, VALUE = (rng.standard_normal(shape) for shape in [(2, 3, 6), (2, 4, 3), (2, 4, 5)])
@@ -33,3 +35,11 @@ def test_fused_projections_have_one_input(fused, width):
     with pytest.raises(UserError, match=rf'projections fused as "{fused}" have one input, .*{width} 3'):
         MultiHeadAttention(6, 2, fused=fused, **{width: 3})
     assert MultiHeadAttention(6, 2, fused=fused, **{width: 6})(QUERY).shape == (2, 3, 6)
+
+
+def test_keys_may_be_packed_where_queries_are_not():
+    layer = MultiHeadAttention(6, 2, dtype=np.float64)
+    memory, ids = rng.standard_normal((2, 4, 6)), np.array([[5, 6, 7, 0], [8, 0, 0, 0]])
+    allowed, packing = (ids > 0)[:, None, None], find_tokens(ids, 0)
+    packed = layer.forward(QUERY, pack(memory, packing), mask=AttentionMask(allowed, key_packing=packing))[0]
+    np.testing.assert_allclose(packed, layer.forward(QUERY, memory, mask=allowed)[0], rtol=1e-12)
