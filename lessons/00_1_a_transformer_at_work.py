@@ -69,10 +69,11 @@ show_figure(figure, "00_1_attention", caption)
 # Nobody told the model which words belong together. It learned this from pairs of sentences.
 #
 # The row of "im" is different. This word means "in the", and its form depends on the noun after it, "Schnee".
-# So "snow" has the weight .25, and "in" has .14. But the largest weight, .26, is that of `</S>`, which marks
-# the end of the sentence. The full stop has .23. The weights of a row must sum to 1. A model often has weight
-# left over, and gives it to tokens that stand for no word. Whether a large weight also *decides* which word
-# the model writes is another question. Lesson 15.4 (`15_4_gradient_times_input`) answers it by a measurement.
+# "in" has the weight .66, but "the" has only .03, and "snow" .06. More goes to the full stop (.09) and to
+# `</S>`, which marks the end of the sentence (.11). The weights of a row must sum to 1. A model often has
+# weight left over, and gives it to tokens that stand for no word. Whether a large weight also *decides* which
+# word the model writes is another question. Lesson 15.4 (`15_4_gradient_times_input`) answers it by a
+# measurement.
 
 # %% tags=["check"]
 best = {token: english[row.argmax()] for token, row in zip(german, weights, strict=True)}
@@ -80,9 +81,9 @@ pairs = {"zwei": "two", "hunde": "dogs", "spielen": "playing", "schnee": "snow"}
 assert {token: best[token] for token in pairs} == pairs
 assert all(weights[german.index(token)].max() > 0.5 for token in pairs)
 shares = dict(zip(english, weights[german.index("im")], strict=True))
-spread = [shares[token] for token in ("snow", "in", ".", "</S>")]
-assert np.allclose(spread, [0.25, 0.14, 0.23, 0.26], atol=0.006)
-assert np.allclose(weights[german.index("spielen")].max(), 0.69, atol=0.006)
+spread = [shares[token] for token in ("in", "the", "snow", ".", "</S>")]
+assert np.allclose(spread, [0.66, 0.03, 0.06, 0.09, 0.11], atol=0.006)
+assert np.allclose(weights[german.index("spielen")].max(), 0.84, atol=0.006)
 config = translator.model.config
 assert (config.n_layers, config.n_heads) == (4, 4)
 assert (config.d_model, config.target_vocab) == (128, 10_000)
@@ -174,7 +175,7 @@ assert report.ok
 # "spielen"? What does this German word probably mean?
 #
 # <details><summary>Answer</summary>
-# It is "playing", with a weight of .69. The German word "spielen" means "to play".
+# It is "playing", with a weight of .84. The German word "spielen" means "to play".
 # </details>
 
 # %% [markdown]

@@ -133,11 +133,20 @@ assert abs(y[1] - y_permuted[4]).max() > 0.1
 
 # %% tags=["plot"]
 run = running_example()
-added = [run.values["source.tokens.y"], run.values["source.positions.table"]]  # (S, D)
-lengths = [np.linalg.norm(vectors, axis=-1) for vectors in added]
-figure = score_bars(lengths, [run.source] * 2, ["embedding times √D", "position"], decimals=1)
-caption = "Our sentence: each embedding is about twice as long as the positional encoding"
+embedded = run.values["source.tokens.y"]  # (S, D)
+vectors = [embedded, sinusoids(*embedded.shape)]
+lengths = [np.linalg.norm(each, axis=-1) for each in vectors]
+figure = score_bars(lengths, [run.source] * 2, ["embedding times √D", "sinusoids"], decimals=1)
+caption = "Our sentence: the embeddings of the translator and the sinusoids, all of which have the length 8"
 show_figure(figure, "03_1_running", caption)
+
+# %% tags=["check"]
+assert_allclose(lengths[1], 8)
+
+# %% [markdown]
+# Our translator adds no sinusoids. It learns the order of the tokens in another way: it rotates the queries
+# and the keys (lesson 23.2, `23_2_rotary_positions`). Lesson 3.2 shows what sinusoids and rotations have in
+# common.
 
 # %% [markdown]
 # ## The table of sinusoids

@@ -247,7 +247,7 @@ assert_allclose(scores, cache.scores, rtol=1e-12)
 # %% tags=["plot"]
 run = running_example()
 places = attention_places("encoder.0.self_attention")
-own, made = (run.values[places[name]][0] for name in ("scores", "weights"))  # (S, S)
+own, made = (run.values[places[name]][1] for name in ("scores", "weights"))  # (S, S)
 figure = softmax_panels(own, made, run.source, run.source)
 caption = 'Our sentence in a head of the translator: "dogs" attends to itself, "the" to "snow"'
 show_figure(figure, "05_1_running", caption)

@@ -267,7 +267,7 @@ show(cache)
 assert_allclose(layer_cache.self_attention.attention.weights, c_z.weights, rtol=1e-12)
 
 # %% tags=["plot"]
-places = {"u₁": "encoder.0.add1.sum", "u₂": "encoder.0.add2.sum", "x": "source.sum"}
+places = {"u₁": "encoder.0.add1.sum", "u₂": "encoder.0.add2.sum", "x": "source.tokens.y"}
 places |= {"m": "encoder.0.self_attention.output.y", "f": "encoder.0.feed_forward.outer.y"}
 steps = {"m": Step("norm, attention", ["x"]), "u₁": Step("x + m", ["x", "m"])}
 steps |= {"f": Step("norm, feed-forward", ["u₁"]), "u₂": Step("u₁ + f", ["u₁", "f"])}

@@ -49,14 +49,15 @@ print(patching.table())
 encoder, decoder = patching.effects["encoder"], patching.effects["decoder"]
 difference = patching.other_score - patching.score
 assert patching.score > 0 > patching.other_score
-assert (encoder.exact[:, 1] / difference > 0.9).all()  # of "man"
+assert_allclose(encoder.exact[[0, -1], 1] / difference, [0.88, 0.69], atol=0.01)  # of "man"
+assert_allclose(encoder.exact[[0, -1], 0] / difference, [0.08, 0.2], atol=0.01)  # of "a"
 assert_allclose(decoder.exact[-1, 0] / difference, 1, atol=1e-4)
 
 # %% [markdown]
-# A patch of the vector of "man" changes the score by 100 percent of the difference: the patched run has the
-# score of the other run. This holds in every layer of the encoder. No other vector of the encoder matters. So
-# the encoder leaves the gender in the vector of the noun, although its attention could have copied it to
-# others.
+# With an effect of 100 percent, the patched run would have the score of the other run. After the first layer
+# of the encoder, a patch of the vector of "man" has an effect of 88 percent, and after the last layer of 69
+# percent. A smaller part is at "a": its effect grows from 8 to 20 percent. So attention copies a part of the
+# gender from the noun to its article, which has none in English. No other vector of the encoder matters.
 #
 # In the decoder, only the first position can count: "ein" is predicted there, and the causal mask hides all
 # later positions. The effect grows from layer to layer: each cross-attention brings a part of the
@@ -84,12 +85,12 @@ print(heads.table().split("\n\n")[-1])
 share = heads.effects["decoder"].exact / (heads.other_score - heads.score)  # (rows, heads)
 row, head = np.unravel_index(share.argmax(), share.shape)
 assert heads.effects["decoder"].rows[row] == "layer 3 cross"
-assert share.max() > 0.3
+assert share.max() > 0.25
 
 # %% [markdown]
-# One head of the last layer carries about half of the difference, and two heads of other layers a fifth and a
-# tenth of it. The effects need not add up to 100 percent. Two heads can bring the same knowledge, so that
-# either is enough; or two patches have an effect only together.
+# One head of the last layer carries more than a quarter of the difference, and two heads of layer 1 a sixth
+# and an eighth of it. The effects need not add up to 100 percent. Two heads can bring the same knowledge, so
+# that either is enough; or two patches have an effect only together.
 #
 # **Question.** The first decoder layer's self-attention has the effect 0. Why must it?
 #
@@ -121,7 +122,7 @@ for name, effects in patching.effects.items():
     print(f"{name}: {largest}, correlation {correlation:.2f}")
 
 # %% tags=["check"]
-assert np.corrcoef(encoder.exact.ravel(), encoder.first_order.ravel())[0, 1] > 0.9
+assert np.corrcoef(encoder.exact.ravel(), encoder.first_order.ravel())[0, 1] > 0.85
 assert encoder.exact[0, 1] / difference > 1.5 * encoder.first_order[0, 1] / difference
 of_heads = heads.effects["decoder"]
 assert np.abs(of_heads.exact - of_heads.first_order).max() < abs(difference) / 5

@@ -79,11 +79,20 @@ PROGRAMS = {"npformer": open_npformer, "ctranslate2": open_ctranslate2}
 
 
 def convert(model, folder):
-    """Write the weights of a Transformer as a model of CTranslate2, whose tokens are the texts of the ids."""
+    """Write the weights of a Transformer as a model of CTranslate2, whose tokens are the texts of the ids.
+
+    The model has rotary positions, in the layout "halves".
+    """
     from ctranslate2.specs import transformer_spec
 
     config = model.config
-    spec = transformer_spec.TransformerSpec.from_config(config.n_layers, config.n_heads, pre_norm=True)
+    sizes = (config.n_layers, config.n_heads)
+    rotation = {"rotary_dim": config.head_key, "rotary_interleave": False}
+    encoder = transformer_spec.TransformerEncoderSpec(*sizes, **rotation)
+    decoder = transformer_spec.TransformerDecoderSpec(*sizes, **rotation)
+    # an encoder of CTranslate2 adds positions in any case
+    encoder.position_encodings.encodings = np.zeros((config.max_length, config.d_model), np.float32)
+    spec = transformer_spec.TransformerSpec(encoder, decoder)
     for stack_spec, stack, embedding in (
         (spec.encoder, model.encoder, model.source),
         (spec.decoder, model.decoder, model.target),
@@ -91,7 +100,6 @@ def convert(model, folder):
         tokens = stack_spec.embeddings
         for table in tokens if isinstance(tokens, list) else [tokens]:
             table.weight = embedding.tokens.weight.value
-        stack_spec.position_encodings.encodings = embedding.positions.table
         copy_norm(stack_spec.layer_norm, stack.norm)
         for layer_spec, layer in zip(stack_spec.layer, stack.layers, strict=True):
             copy_layer(layer_spec, layer)

