@@ -85,7 +85,7 @@ class MixtureOfExperts(Module):
         dtype: Any = np.float32,
     ) -> None:
         require_routing(n_experts, top_k)
-        require_counts(d_model=d_model, d_ff=d_ff)
+        require_counts(d_model=d_model)
         rng = default_rng(rng)
         kind = GatedFeedForward if activation in GATED_ACTIVATIONS else FeedForward
         self.router = Linear(d_model, n_experts, bias=False, rng=rng, dtype=dtype)

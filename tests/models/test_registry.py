@@ -8,7 +8,14 @@ import pytest
 from npformer import UserError
 from npformer.functional.rotary import rotary_table
 from npformer.models.gpt import GPTConfig
-from npformer.models.registry import KINDS, LARGEST_TABLE, build, config_from_settings, require_size
+from npformer.models.registry import (
+    KINDS,
+    LARGEST_TABLE,
+    attention_arrays,
+    build,
+    config_from_settings,
+    require_size,
+)
 from npformer.models.vit import ViTConfig
 from npformer.nn import Embedding, RotaryPositions
 
@@ -101,6 +108,37 @@ def test_rotary_positions_have_the_settings_of_the_configuration(kind):
     cos, sin = rotary_table(np.arange(9000), config.d_head, 1e9, config.scaling)
     np.testing.assert_allclose(rotary.cos, cos, atol=1e-6)
     np.testing.assert_allclose(rotary.sin, sin, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if "positions" in settings_of(k, lambda _: True)])
+def test_rotary_positions_have_the_dtype_of_the_model(kind):
+    try:
+        model = build(small(kind, positions="rotary"), dtype=np.float16)
+    except UserError:
+        return  # this kind has no rotary positions
+    tables = {m.cos.dtype for m in model.modules() if type(m) is RotaryPositions}
+    assert tables == {np.dtype(np.float16)}
+
+
+def test_the_kind_of_a_checkpoint_is_a_known_one():
+    with pytest.raises(UserError, match=r"the kind of the model is 'gtp', .* newer npformer: .* gpt\?"):
+        config_from_settings("gtp", {})
+
+
+@every_kind
+def test_texts_of_one_token_are_read_forward_and_backward(kind):
+    model = build(small(kind), dtype=np.float64)
+    logits, cache = model.forward(*[[[1]]] * (2 if hasattr(model.config, "source_vocab") else 1))
+    model.backward(np.ones_like(logits), cache)
+    assert np.isfinite(model.grads).all()
+    for weights in attention_arrays(cache).values():
+        np.testing.assert_allclose(weights, 1)  # there is one key
+
+
+@pytest.mark.parametrize("attention", ["local-m", "local-p"])
+def test_the_window_of_local_attention_is_that_of_the_configuration(attention):
+    model = build(small("recurrent", attention=attention, window=3))
+    assert model.decoder.attention.reach == 3
 
 
 @pytest.mark.parametrize(("share", "columns"), [(0.5, 2), (1.0, 4)])

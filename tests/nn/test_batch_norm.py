@@ -42,6 +42,8 @@ def test_only_update_changes_the_running_statistics():
     words = X[WORDS]  # (6, 3)
     np.testing.assert_allclose(norm.running_mean, 0.25 * words.mean(0), rtol=1e-13)
     np.testing.assert_allclose(norm.running_variance, 0.75 + 0.25 * words.var(0, ddof=1), rtol=1e-13)
+    norm.update(cache)  # the same batch again
+    np.testing.assert_allclose(norm.running_mean, (0.75 * 0.25 + 0.25) * words.mean(0), rtol=1e-13)
 
 
 def test_update_ignores_caches_without_statistics():

@@ -35,6 +35,14 @@ def test_a_straight_through_layer():
         hard.backward(context, cache, dlog_prob=np.ones((2, 4)))
 
 
+def test_positions_are_drawn_in_training_and_chosen_otherwise():
+    hard, seeds = layer(), range(20)
+    _, chosen = hard.forward(QUERIES, MEMORY, WORDS)
+    np.testing.assert_array_equal(chosen.sample.argmax(-1), chosen.weights.argmax(-1))
+    drawn = [hard.forward(QUERIES, MEMORY, WORDS, train=True, rng=np.random.default_rng(n))[1] for n in seeds]
+    assert len({cache.sample.tobytes() for cache in drawn}) > 10
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -26,6 +26,11 @@ def heads(make=RelativeAttention, dtype=np.float64, **settings):
 # The layer.
 
 
+def test_there_is_a_vector_for_each_distance():
+    layer = heads(max_distance=3)
+    assert layer.key_positions.shape == layer.value_positions.shape == (7, 2)
+
+
 @pytest.mark.parametrize("settings", [{}, {"dropout": 0.4}, {"fused": "qkv", "d_value": 3}], ids=str)
 def test_without_vectors_it_is_multi_head_attention_to_the_bit(settings):
     outcomes = []
