@@ -119,6 +119,13 @@ def act(model, token_mask):
     return y, n_steps, n_steps + remainders
 
 
+@pytest.mark.parametrize(("epsilon", "steps"), [(0.5, 1), (0.49, 2)])
+def test_a_position_halts_as_soon_as_the_sum_reaches_1_minus_epsilon(epsilon, steps):
+    model = repeated(halting_bias=0, halting_epsilon=epsilon)
+    model.halting.weight.value[...] = 0  # so that every probability is 1/2, exactly
+    assert (run(model)[1].mix.steps == steps).all()
+
+
 @pytest.mark.parametrize("bias", [-2.0, -0.5, 0.5])
 @pytest.mark.parametrize("token_mask", [None, WORDS], ids=["all", "token_mask"])
 def test_halting_is_that_of_the_paper(bias, token_mask):
