@@ -16,8 +16,9 @@ from npformer.models.registry import (
     config_from_settings,
     require_size,
 )
+from npformer.models.transformer import PreNormEncoderLayer
 from npformer.models.vit import ViTConfig
-from npformer.nn import Embedding, RotaryPositions
+from npformer.nn import Embedding, FeedForward, GatedFeedForward, RotaryPositions
 
 STATE = {"weight": np.zeros(10**4)}
 SMALL = {"d_model": 4, "n_heads": 1, "n_layers": 1, "d_ff": 4, "d_hidden": 4}
@@ -126,6 +127,17 @@ def test_the_kind_of_a_checkpoint_is_a_known_one():
 
 
 @every_kind
+def test_every_dropout_has_a_probability_of_the_configuration(kind):
+    names = settings_of(kind, lambda field: field.name.endswith("dropout"))
+    model = build(small(kind, **dict.fromkeys(names, 0.25)))
+    # without a probability of their own, feed-forward networks drop nothing in their middle, as in GPT-2
+    without = () if "feed_forward_dropout" in names else (FeedForward, GatedFeedForward)
+    parts = [part for part in model.modules() if not isinstance(part, without)]
+    found = [getattr(part, name, None) for part in parts for name in ("p", "dropout")]
+    assert {p for p in found if isinstance(p, float)} == {0.25}
+
+
+@every_kind
 def test_texts_of_one_token_are_read_forward_and_backward(kind):
     model = build(small(kind), dtype=np.float64)
     logits, cache = model.forward(*[[[1]]] * (2 if hasattr(model.config, "source_vocab") else 1))
@@ -211,6 +223,7 @@ def test_a_vit_checks_the_settings_that_it_shares_with_a_bert_and_its_images():
     ):
         config.replace(patch_size=(3, 3))
     model = build(config.replace(n_classes=3))
+    assert {type(layer) for layer in model.encoder.layers} == {PreNormEncoderLayer}
     assert model.forward(np.zeros((2, 3, 4, 6), np.float32))[0].shape == (2, 3)  # a class for each image
     with pytest.raises(
         UserError, match=r"images have the shape \(1, 3, 6, 4\), and the model reads \(B, 3, 4"

@@ -1,13 +1,19 @@
-"""The eps of RMSNorm, LayerNorm and AddNorm without a bias, and the inputs that AddNorm refuses."""
+"""The eps of norms, LayerNorm and AddNorm without a bias, and the inputs that AddNorm refuses."""
 
 import numpy as np
 import pytest
 from tiny import normal
 
 from npformer.errors import UserError
-from npformer.nn import AddNorm, Context, LayerNorm
+from npformer.nn import AddNorm, BatchNorm, Context, LayerNorm, RMSNorm
 
 F8 = {"dtype": np.float64}
+
+
+@pytest.mark.parametrize("kind", [LayerNorm, AddNorm, RMSNorm, BatchNorm])
+def test_the_eps_of_a_norm_is_that_of_pytorch_unless_it_is_given(kind):
+    assert kind(4).eps == 1e-5
+    assert kind(4, eps=0.5).eps == 0.5
 
 
 def test_a_layer_norm_without_bias_has_a_bias_of_0():
