@@ -117,6 +117,13 @@ EQUIVALENT = (
         "Bert draws all weights again, and for a model from a file nothing that was drawn is kept",
     ),
     Equivalent(
+        "models/bert.py",
+        "BertEmbedding.__init__",
+        "self.tokens = Embedding(config.vocab_size, d_model, rng=rng, dtype=dtype)",
+        "self.tokens = Embedding(config.vocab_size, d_model, dtype=dtype)",
+        "Bert draws all weights again, and for a model from a file nothing that was drawn is kept",
+    ),
+    Equivalent(
         "models/encoder.py",
         "EncoderConfig.encoder",
         _BERT_ENCODER,
