@@ -35,7 +35,7 @@ print(translation)
 assert translation == "Zwei Hunde spielen im Schnee."
 
 # %% [markdown]
-# Each of chapters 1 to 12 explains a part of the model, and shows what this part does with our sentence.
+# Each of chapters 1 to 12 explains a part of a Transformer, and shows what it does with our sentence.
 #
 # **Your turn.** Translate another description of a photograph. In the terminal,
 # type for example `!translator.translate("A woman is reading a book.")`. In a notebook, change the cell
@@ -95,7 +95,7 @@ assert (config.d_model, config.target_vocab) == (128, 10_000)
 # from bottom to top. The column at the left is the encoder, which reads the English sentence. The column at
 # the right is the decoder, which writes the German one. The vectors of the encoder enter the decoder in its
 # middle. The sizes in the figure are those of the paper. In our small model, each token has a vector of 128
-# numbers. At the end, the model gives a probability for each of the 10,000 German tokens that it knows, at
+# numbers. At the end, the model gives a probability for each of the 10,000 tokens that it knows, at
 # each place of the German sentence. The function that computes these probabilities is the *softmax*. The
 # number beside each part is that of the chapter that explains it.
 

@@ -8,7 +8,7 @@
 #
 # - read the prediction of a model after each of its layers with the logit lens;
 # - split a logit into what each head, each feed-forward network and each bias adds;
-# - say what both of them cannot show.
+# - say what neither of them can show.
 #
 # `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
@@ -58,8 +58,8 @@ print(lens.table(position=2))
 
 # %% [markdown]
 # At position 2 the decoder reads "mann". After layer 0, "mann" is still the most probable token. Layer 1
-# changes this to "fährt", and layer 2 makes it more probable: from .65 to .97. `decided` has, for each
-# position, the first row from which on the prediction stays the same.
+# changes this to "fährt", and layer 2 makes it more probable: from .65 to .97. For each position, `decided`
+# is the index of the first row from which on the prediction stays the same.
 
 # %%
 for predicted, row in zip(lens.predictions[-1], lens.decided, strict=True):
@@ -163,9 +163,9 @@ assert min(values, key=values.get) == "biases of the output"
 # tokens share, such as a constant that the softmax ignores. The difference asks why this word and not that
 # one, and it is usually the better question.
 #
-# The term with the largest absolute value does not depend on the sentence at all: the biases of the last norm
-# and of the output speak for "auf". Six heads of cross-attention together outweigh them. Only
-# cross-attention can bring "bicycle" from the encoder.
+# The term with the largest absolute value does not depend on the sentence at all: the biases speak for "auf".
+# (Here they are the bias of the last norm alone, since this translator has no output bias.) The four largest
+# heads of cross-attention outweigh them together. Only cross-attention can bring "bicycle" from the encoder.
 #
 # **Question.** A part has a term near 0. Can the model do without it?
 #
@@ -174,8 +174,8 @@ assert min(values, key=values.get) == "biases of the output"
 # small, but without it the term of layer 3 would change.
 # </details>
 #
-# What a part does *through* others is seen in an experiment only: lesson 15.3 (`15_3_head_ablation`) removed
-# heads, and lesson 15.6 (`15_6_activation_patching`) replaces activations.
+# What a part does *through* others can be seen only in an experiment: lesson 15.3 (`15_3_head_ablation`)
+# removed heads, and lesson 15.6 (`15_6_activation_patching`) replaces activations.
 #
 # **Your turn.** Ask for `versus="motorrad"`, and for other sentences. Is it always the same head?
 
@@ -186,7 +186,7 @@ assert min(values, key=values.get) == "biases of the output"
 # - Its last row is the prediction of the model. The earlier rows are hints: nothing trained them to be read.
 # - With the statistics of the norms fixed, a logit is a sum of terms of the embedding, the heads, the
 #   feed-forward networks and the biases.
-# - A term is what a part adds directly. What later layers make of it counts as theirs.
+# - A term is what a part adds directly. Its effect through later layers counts as their terms.
 # - A difference of two logits leaves out what all tokens share.
 
 # %% [markdown]

@@ -42,7 +42,7 @@ class LengthScore:
 
 
 def with_half_width(bleu: float, half_width: float | None) -> str:
-    """Return a score with its interval, if it has one, as "41.03 ± 1.67"."""
+    """Return a score with its interval, if it has one, as "41.60 ± 1.58"."""
     return f"{bleu:.2f}" + ("" if half_width is None else f" ± {half_width:.2f}")
 
 

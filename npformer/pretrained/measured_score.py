@@ -59,7 +59,7 @@ class MeasuredScore:
 
     @property
     def score(self) -> str:
-        """BLEU with its interval, as "41.03 ± 1.67"."""
+        """BLEU with its interval, as "41.60 ± 1.58"."""
         return with_half_width(self.bleu, self.half_width)
 
     @property

@@ -28,7 +28,10 @@ def sizes_of(kind):
 SIZED = [
     kind
     for kind in vars(nn).values()
-    if inspect.isclass(kind) and sizes_of(kind)[1] and kind is not nn.Projection
+    if inspect.isclass(kind)
+    and issubclass(kind, nn.Module)
+    and sizes_of(kind)[1]
+    and kind is not nn.Projection
 ]
 
 

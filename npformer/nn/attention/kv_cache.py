@@ -12,7 +12,6 @@ import numpy as np
 
 from npformer.backend import Array, array_module, like, to_numpy
 from npformer.errors import UserError
-from npformer.validation import require_count
 
 
 class KVCache(NamedTuple):
@@ -50,7 +49,6 @@ class PreallocatedKVCache:
     """
 
     def __init__(self, capacity: int) -> None:
-        require_count("capacity", capacity)
         self.capacity = capacity
         self.length: int | Array = 0
         self._k: Any = None  # (B, G, capacity, K), allocated when the shapes are known
