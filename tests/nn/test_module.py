@@ -136,6 +136,9 @@ def test_assigned_values_are_those_of_the_parameters():
     layer.weight.grad[...] = 1
     Adam(layer).step(0.5)
     assert (layer.weight.value != np.arange(4.0).reshape(2, 2)).all()
+    layer.grads = np.arange(6.0)
+    layer.grads *= 2
+    assert layer.weight.grad.tolist() == [[0, 2], [4, 6]]
 
 
 def test_gradients_are_allocated_by_the_first_backward_pass():
