@@ -122,11 +122,6 @@ HEADS = LAYERS["MultiHeadAttention"].forward
         (lambda: HEADS(X, mask=np.ones((2, 1, 3), bool)), r"without an axis of heads: write \(B, 1, T, S\)"),
         (lambda: HEADS(X, query_mask=np.ones((2, 3, 1), bool)), r"of heads: write \(B, 1, T, 1\)"),
         (lambda: attention(*[np.ones((1, 0, 2))] * 3), r"k has shape \(1, 0, 2\), and attention needs at le"),
-        (lambda: MultiHeadAttention(8, 2.0), "n_heads is 2.0: it must be a whole number, 1 or more"),
-        (lambda: Linear(4.0, 5), "n_in is 4.0: it must be a whole number"),
-        (lambda: LayerNorm(8.5), "d_model is 8.5: it must be a whole number"),
-        (lambda: Embedding(True, 5), "n is True: it must be a whole number"),
-        (lambda: Recurrent(4, "5"), "d_hidden is '5': it must be a whole number"),
     ],
 )
 def test_other_inputs_that_do_not_fit(call, sentence):
