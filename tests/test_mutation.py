@@ -103,7 +103,7 @@ def stale(declarations):
 
 
 def test_every_equivalent_mutant_still_exists():
-    assert stale(EQUIVALENT) == [], "take these from tests/mutation/equivalent.py"
+    assert stale(EQUIVALENT) == [], "take these from tests/mutation/equivalent.txt"
     assert all(each.reason for each in EQUIVALENT)
     gone = Equivalent("nn/linear.py", "Linear.forward", "y = x", "y = -x", "there is no such statement")
     assert stale([gone]) == [gone]

@@ -147,6 +147,20 @@ def test_every_dropout_has_a_probability_of_the_configuration(kind):
 
 
 @every_kind
+def test_each_dropout_acts_in_training(kind):
+    every_expert = {"n_experts": 2, "top_k": 2} if kind == "mixture" else {}
+    model = build(small(kind, dropout=0.25, **every_expert), dtype=np.float64)
+    inputs = [np.array([[1, 2, 3]])] * (2 if hasattr(model.config, "source_vocab") else 1)
+    named = [(part, name) for part in model.modules() for name in ("p", "dropout") if hasattr(part, name)]
+    parts = [(part, name) for part, name in named if isinstance(getattr(part, name), float)]
+    for acting in parts:
+        for part, name in parts:
+            setattr(part, name, 0.9 if (part, name) == acting else 0.0)
+        y, _ = model.forward(*inputs, train=True, rng=np.random.default_rng(0))
+        assert not np.array_equal(y, model.forward(*inputs)[0]), acting
+
+
+@every_kind
 def test_texts_of_one_token_are_read_forward_and_backward(kind):
     model = build(small(kind), dtype=np.float64)
     logits, cache = model.forward(*[[[1]]] * (2 if hasattr(model.config, "source_vocab") else 1))

@@ -4,7 +4,7 @@
 
 caught.json remembers which test killed each mutant: with --changed, those are left out for which nothing
 relevant has changed since (see trials/record.py). --record brings it up to date. The exit status is 1 if a
-mutant survives that is not declared in equivalent.py.
+mutant survives that is not declared in equivalent.txt.
 
 With --folder, the mutants of other folders are drawn, and only the tests of those folders run. Their record
 is the file of --record-file: it shows which tests notice what before any of them is changed.

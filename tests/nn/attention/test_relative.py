@@ -46,8 +46,6 @@ def test_without_vectors_it_is_multi_head_attention_to_the_bit(settings):
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        (lambda: heads(max_distance=0), "max_distance is 0: it must be a whole number, 1 or more"),
-        (lambda: heads(max_distance=2.5), "max_distance is 2.5"),
         (lambda: heads().forward(X, X), "separate keys were given: use MultiHeadAttention"),
         (lambda: heads().project_memory(X), "separate keys were given: use MultiHeadAttention"),
         (lambda: RelativeAttention(7, 3), "d_model 7 is not divisible by 3 heads"),
@@ -66,5 +64,3 @@ def test_settings_of_a_configuration():
     assert not tiny_config(positions="relative").adds_positions
     assert tiny_config(positions="learned").adds_positions
     assert tiny_config(positions="relative", d_model=9, n_heads=3).d_model == 9  # no sinusoids
-    with pytest.raises(UserError, match="max_distance is 0: it must be a whole number, 1 or more"):
-        tiny_config(max_distance=0)
