@@ -14,6 +14,14 @@ def test_a_pair_that_is_ordered_clearly_costs_nothing_and_a_wrong_one_is_pulled_
     assert dchosen.tolist() == [0.0, -0.5] == (-drejected).tolist()
 
 
+def test_the_gradient_of_a_pair_that_the_model_ranks_as_the_reference_does():
+    """The two branches of the formula meet there."""
+    step = 1e-30j
+    loss, _ = dpo(np.array([1 + step]), np.ones(1), np.zeros(1), beta=1.0)
+    assert loss.imag / 1e-30 == pytest.approx(-0.5)
+    assert dpo_backward(1.0, dpo(np.ones(1), np.ones(1), np.zeros(1), beta=1.0)[1])[0] == -0.5
+
+
 @pytest.mark.parametrize(
     ("advantage", "clipped"), [(1.0, [False, False, True]), (-1.0, [True, False, False])]
 )

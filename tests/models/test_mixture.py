@@ -6,6 +6,7 @@ import pytest
 from npformer import UserError
 from npformer.data.text import windows
 from npformer.functional import cross_entropy
+from npformer.functional.experts import route
 from npformer.models.gpt import GPT, LlamaConfig
 from npformer.models.mixture import MixtureConfig
 from npformer.models.registry import build
@@ -57,6 +58,10 @@ def test_the_weights_of_the_experts_of_a_token_sum_to_1_by_default():
     assert cache.route.chosen.shape == (5, 2)  # of two experts by default
     with pytest.raises(UserError, match=r"MixtureOfExperts.backward takes dy of shape \(\.\.\., 8\) and got"):
         layer.backward(y[:, :4], cache)
+
+
+def test_of_equally_probable_experts_the_first_ones_are_chosen():
+    assert route(np.zeros((2, 300)), 3)[1].chosen.tolist() == [[0, 1, 2]] * 2
 
 
 def test_a_layer_has_at_least_as_many_experts_as_a_token_chooses():

@@ -18,7 +18,7 @@ from npformer.models.registry import (
 )
 from npformer.models.transformer import PreNormEncoderLayer
 from npformer.models.vit import ViTConfig
-from npformer.nn import Embedding, FeedForward, GatedFeedForward, RotaryPositions
+from npformer.nn import CappedAttention, Embedding, FeedForward, GatedFeedForward, RotaryPositions
 
 STATE = {"weight": np.zeros(10**4)}
 SMALL = {"d_model": 4, "n_heads": 1, "n_layers": 1, "d_ff": 4, "d_hidden": 4}
@@ -168,6 +168,11 @@ def test_texts_of_one_token_are_read_forward_and_backward(kind):
     assert np.isfinite(model.grads).all()
     for weights in attention_arrays(cache).values():
         np.testing.assert_allclose(weights, 1)  # there is one key
+
+
+def test_the_cap_of_the_scores_is_that_of_the_configuration():
+    model = build(small("gemma2", score_cap=3.0))
+    assert {part.cap for part in model.modules() if isinstance(part, CappedAttention)} == {3.0}
 
 
 @pytest.mark.parametrize("attention", ["local-m", "local-p"])
