@@ -21,8 +21,9 @@ def test_the_start_symbol_receives_attention_even_if_it_has_the_id_of_padding():
     assert not weights[..., 2].any()  # the padding at the end
 
 
-def test_masked_queries_have_zero_rows():
-    _, cache = tiny_model(query_masking="after").forward(SOURCE, TARGET_IN)
+@pytest.mark.parametrize("filled", [{}, {"mask_fill": -1e9}])
+def test_masked_queries_have_zero_rows(filled):
+    _, cache = tiny_model(query_masking="after", **filled).forward(SOURCE, TARGET_IN)
     encoder, decoder = cache.encoder[1], cache.decoder[1]
     for part, ids in (
         (encoder.self_attention, SOURCE),
