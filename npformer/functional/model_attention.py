@@ -86,6 +86,11 @@ def _named_layers(weights: Any) -> list[tuple[str, Any]]:
         _refuse_missing(weights)
         return [(f"weights[{index}]", layer) for index, layer in enumerate(weights)]
     if isinstance(weights, Sequence) and any(_is_tensor(part[0]) for part in weights if _holds(part)):
+        for step in weights:
+            if not (isinstance(step, Sequence) and all(map(_is_tensor, step))):
+                raise UserError(
+                    f"weights is nested, and {short(step)} is no step: give each step as a tuple of layers"
+                )
         if len({len(step) for step in weights}) > 1:
             raise UserError(
                 "weights is nested, and its steps have different numbers of layers: give one step"

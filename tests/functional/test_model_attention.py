@@ -132,3 +132,9 @@ def test_the_prompt_and_one_new_token_or_the_prompt_alone_are_joined():
     assert joined.shape == (2, 4, 4)
     assert (joined[:, :3, 3] == 0).all()
     np.testing.assert_allclose(joined.sum(-1), 1)
+
+
+@pytest.mark.parametrize("wrong", [3, "a", (uniform(2, 3, 4), "a")], ids=repr)
+def test_a_step_is_a_tuple_of_layers(wrong):
+    with pytest.raises(UserError, match=r"^weights is nested, and .* is no step: give each step as a tuple"):
+        layers_of([(uniform(2, 3, 4), uniform(2, 3, 4)), wrong])

@@ -183,8 +183,10 @@ def test_the_window_of_local_attention_is_that_of_the_configuration(attention):
 
 @pytest.mark.parametrize(("share", "columns"), [(0.5, 2), (1.0, 4)])
 def test_a_gpt_neox_rotates_a_share_of_the_columns(share, columns):
-    model = build(small("gpt_neox", rotary_share=share))
-    assert {m.cos.shape[-1] for m in model.modules() if type(m) is RotaryPositions} == {columns // 2}
+    model = build(small("gpt_neox", rotary_share=share, rotary_base=100.0))
+    [rotary] = {id(m): m for m in model.modules() if type(m) is RotaryPositions}.values()
+    cos, _ = rotary_table(np.arange(len(rotary.cos)), columns, 100.0)
+    np.testing.assert_allclose(rotary.cos, cos, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if hasattr(KINDS[kind], "source_vocab")])
