@@ -2,7 +2,7 @@
 
 (a cos - b sin, a sin + b cos) = (a, b) · (cos, cos) + (b, a) · (-sin, sin)
 
-The products of the reference run over half of each row at a time. Longer runs take about half of the time.
+The reference computes products of half a row, which take about twice as long.
 """
 
 import numpy as np
