@@ -60,6 +60,11 @@ def test_the_weights_of_the_experts_of_a_token_sum_to_1_by_default():
         layer.backward(y[:, :4], cache)
 
 
+def test_a_layer_has_no_biases_by_default():
+    names = [name for name, _ in MixtureOfExperts(8, 4, 1, 1).named_parameters()]
+    assert names == ["router.weight", *(f"experts.0.{part}.weight" for part in ("gate", "value", "outer"))]
+
+
 def test_of_equally_probable_experts_the_first_ones_are_chosen():
     assert route(np.zeros((2, 300)), 3)[1].chosen.tolist() == [[0, 1, 2]] * 2
 

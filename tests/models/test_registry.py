@@ -14,6 +14,7 @@ from npformer.models.registry import (
     attention_arrays,
     build,
     config_from_settings,
+    model_from_state,
     require_size,
 )
 from npformer.models.transformer import PreNormEncoderLayer
@@ -241,6 +242,7 @@ def test_the_largest_number_of_steps_of_a_universal_transformer():
 
 def test_a_vit_checks_the_settings_that_it_shares_with_a_bert_and_its_images():
     config = ViTConfig(image_size=(4, 6), patch_size=(2, 3), d_model=8, n_layers=1, n_heads=2, d_ff=9)
+    assert config.replace(patch_size=(2, 2)).max_length == 1 + 2 * 3
     with pytest.raises(UserError, match="d_model 8 is not divisible by n_heads 3"):
         config.replace(n_heads=3)
     with pytest.raises(UserError, match="n_classes is -1: "):
@@ -269,6 +271,8 @@ def test_sizes_that_the_file_cannot_hold(kind):
             continue  # its layers have the same parameters
         with pytest.raises(UserError, match="the settings describe a model of more than"):
             require_size(small(kind, **dict.fromkeys(names, 4000)), STATE)
+    with pytest.raises(UserError, match="the settings describe a model of more than"):
+        model_from_state(small(kind, d_model=4000), STATE, np.float32)
 
 
 def test_relative_positions_that_the_file_cannot_hold():

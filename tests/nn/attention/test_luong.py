@@ -7,6 +7,7 @@ import pytest
 
 from npformer.errors import UserError
 from npformer.nn.attention import (
+    AttentionalState,
     GlobalAttention,
     LocalMonotonic,
     LocalPredictive,
@@ -23,6 +24,13 @@ MAKERS = {
     "local-p": lambda similarity, reach=2, **more: LocalPredictive(similarity, reach=reach, **more),
 }
 every_attention = pytest.mark.parametrize("name", MAKERS)
+
+
+def test_the_attentional_state_has_one_matrix_as_in_the_paper():
+    """Equation 5 of Luong et al. 2015."""
+    assert [(name, part.shape) for name, part in AttentionalState(3, 2).named_parameters()] == [
+        ("join.weight", (5, 2))
+    ]
 
 
 def make_layer(name, kind="general", d_key=6, *, dtype=np.float64, **settings):
