@@ -162,6 +162,18 @@ def test_each_dropout_acts_in_training(kind):
 
 
 @every_kind
+def test_the_longest_text_is_read_and_a_longer_one_is_refused(kind):
+    limit = "max_length" if settings_of(kind, lambda field: field.name == "max_length") else "context"
+    model = build(small(kind, **{limit: 4}))
+    for place in range(2 if hasattr(model.config, "source_vocab") else 1):
+        inputs = [[[1] * 4]] * (2 if hasattr(model.config, "source_vocab") else 1)
+        model.forward(*inputs)
+        inputs[place] = [[1] * 5]
+        with pytest.raises(UserError, match=r"5 .*4"):
+            model.forward(*inputs)
+
+
+@every_kind
 def test_texts_of_one_token_are_read_forward_and_backward(kind):
     model = build(small(kind), dtype=np.float64)
     logits, cache = model.forward(*[[[1]]] * (2 if hasattr(model.config, "source_vocab") else 1))
@@ -253,6 +265,7 @@ def test_a_vit_checks_the_settings_that_it_shares_with_a_bert_and_its_images():
         config.replace(patch_size=(3, 3))
     model = build(config.replace(n_classes=3))
     assert {type(layer) for layer in model.encoder.layers} == {PreNormEncoderLayer}
+    assert 0.01 < model.embedding.patches.weight.value.std() < 0.03
     assert model.forward(np.zeros((2, 3, 4, 6), np.float32))[0].shape == (2, 3)  # a class for each image
     with pytest.raises(
         UserError, match=r"images have the shape \(1, 3, 6, 4\), and the model reads \(B, 3, 4"
