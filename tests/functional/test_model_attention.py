@@ -57,6 +57,7 @@ def test_one_example_of_a_batch():
     [
         (None, "weights is None: Hugging Face's default attention"),
         ((), "weights is empty"),
+        (np.zeros((0, 1, 2, 3, 3)), "weights is empty"),
         ((uniform(2, 3, 4), None), r"weights\[1\] is None"),
         ((uniform(2, 3, 4), 5), r"weights\[1\] is a int: give an array for each layer"),
         (((uniform(2, 3, 4),), (uniform(1, 2, 3, 4),)), "weights is nested, as generate"),
