@@ -138,4 +138,4 @@ def test_the_prompt_and_one_new_token_or_the_prompt_alone_are_joined():
 @pytest.mark.parametrize("wrong", [3, "a", (uniform(2, 3, 4), "a")], ids=repr)
 def test_a_step_is_a_tuple_of_layers(wrong):
     with pytest.raises(UserError, match=r"^weights is nested, and .* is no step: give each step as a tuple"):
-        layers_of([(uniform(2, 3, 4), uniform(2, 3, 4)), wrong])
+        layers_of([wrong, (uniform(2, 3, 4), uniform(2, 3, 4))])
