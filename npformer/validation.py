@@ -60,7 +60,7 @@ def require_index(name: str, value: Any, count: int | None = None) -> int:
     if count is None and not whole:
         raise UserError(f"{name} is {short(value)}: it must be a whole number, 0 or more")
     if count is not None and not (whole and value < count):
-        thing = name.lstrip("-")
+        thing = name.lstrip("-").rpartition("_")[2]  # a zero_id is an id
         things = quantity(count, thing, "queries" if thing == "query" else "")
         are = "is" if count == 1 else "are"
         raise UserError(f"{name} is {short(value)}: there {are} {things}, counted from 0")

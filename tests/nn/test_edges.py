@@ -9,7 +9,7 @@ from npformer import functional as F
 from npformer import nn
 from npformer.errors import UserError
 
-# what the sizes of these layers say besides
+# what these layers need besides their sizes
 WITH = {
     nn.MultiHeadLatentAttention: {"rotary": nn.RotaryPositions(3, 3, rotated=2)},
     nn.LoRALinear: {"layer": nn.Linear(2, 2)},
@@ -43,7 +43,7 @@ def test_every_size_is_a_whole_number_of_1_or_more(kind, wrong):
 
 @pytest.mark.parametrize("wrong", ["8", 2.5, -1, 9, True])
 def test_the_id_whose_vector_is_0_is_in_the_table(wrong):
-    with pytest.raises(UserError, match=f"^zero_id is {wrong!r}: there are 9 zero_ids, counted from 0"):
+    with pytest.raises(UserError, match=f"^zero_id is {wrong!r}: there are 9 ids, counted from 0"):
         nn.Embedding(9, 4, zero_id=wrong)
     assert not nn.Embedding(9, 4, zero_id=8).weight.value[8].any()
 
