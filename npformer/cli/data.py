@@ -58,6 +58,10 @@ def run(arguments: Namespace) -> int:
     languages = list(dict.fromkeys(name.strip() for name in arguments.languages.split(",") if name.strip()))
     files = multi30k.files_of(languages)
     folder = Path(arguments.folder)
+    if arguments.source is not None and not Path(arguments.source).is_dir():
+        raise UserError(
+            f"there is no folder {arguments.source}: give a folder that contains the corpus, raw/ and tok/"
+        )
     out = console()
     _say(out, f"Multi30k: {multi30k.LICENCE}; it is not part of npformer")
     _keep_out_of_git(folder)

@@ -12,7 +12,7 @@ from npformer.checking.cases.device import HOST_ONLY, check_on_device
 from npformer.checking.report import Report
 from npformer.cli.limits import require_memory
 from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
-from npformer.cli.options import SECONDS, SEED, SHAPE, add, excludes, needs, only_if
+from npformer.cli.options import SECONDS, SEED, SHAPE, Rule, add, excludes, needs, only_if
 from npformer.cli.output import console, note, print_data, print_lines, versioned_rows
 from npformer.cli.own_layer import SECONDS as OWN_SECONDS
 from npformer.cli.own_layer import check_own_layer
@@ -44,10 +44,15 @@ RULES = (
     needs("--last", "--model"),
     excludes("--model", "--method", "the check of a model is by complex step"),
     excludes("--json", "--verbose", "it prints every tensor anyway"),
-    excludes("--backend", "--method --model --shape --seconds", "it compares components on two devices"),
+    Rule(
+        ("--method", "--model", "--shape", "--seconds"),
+        lambda arguments: arguments.backend == "numpy",
+        "has no effect with --backend cupy, which compares components on two devices: leave out one of them",
+        ("--backend",),
+    ),
     only_if(
         "--backend",
-        lambda arguments: not _own(arguments),
+        lambda arguments: arguments.backend == "numpy" or not _own(arguments),
         "with components",
         "leave it out, since a layer of your own is checked where its arrays are",
     ),

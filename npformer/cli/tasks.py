@@ -11,6 +11,7 @@ from npformer.cli.options import SECONDS as SECONDS_TYPE
 from npformer.cli.options import add, add_language, excludes, only_if
 from npformer.cli.output import console, note
 from npformer.cli.own_command import as_typed
+from npformer.cli.pictures import require_picture
 from npformer.errors import UserError
 from npformer.escaping import printable
 from npformer.language import GRADER, phrase, say
@@ -153,6 +154,8 @@ class TaskCommand(Generic[T]):
         tasks, folder = self._tasks_to_check(arguments, folder)
         if arguments.png and len(tasks) > 1:
             raise UserError(f"--png draws one picture, and {len(tasks)} files are checked: name one of them")
+        if arguments.png:
+            require_picture(Path(arguments.png))
         solved = []
         for task in tasks:
             start = time.perf_counter()

@@ -41,11 +41,9 @@ def predictions_data(
     model = recording.model
     try:
         lens = lens_of(model, ids, [""] * ids[-1].shape[1], piece, k=1)
-    except UserError:  # a model of another kind
+    except UserError:  # a model of another kind, or one that diverged
         return {}
     best, p = lens.ids[:, :, 0], lens.probabilities[:, :, 0]  # (L + 1, T)
-    if not np.isfinite(p).all():
-        return {}
     tokens = np.unique(best)
     data = {
         "tokens": [piece(token) for token in tokens.tolist()],

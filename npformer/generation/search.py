@@ -235,7 +235,7 @@ def best_token(logits: Array, forbidden: list[int]) -> Array:
     """
     logits[:, forbidden] = -math.inf
     tokens = logits.argmax(-1)  # (R,) the first nan in a row that has one
-    _check_finite(array_module(logits).take_along_axis(logits, tokens[:, None], 1))
+    require_finite(array_module(logits).take_along_axis(logits, tokens[:, None], 1))
     return to_numpy(tokens)
 
 
@@ -323,7 +323,7 @@ def log_sum_exp(logits: Array) -> Array:
             total = xp.exp(e, out=e) @ ones
         y[first : first + ROWS] = xp.log(total)
         y[first : first + ROWS] += peak
-    _check_finite(y)
+    require_finite(y)
     return to_numpy(y)
 
 
@@ -349,6 +349,11 @@ def largest(x: Array, n: int) -> tuple[Array, Array]:
     return np.take_along_axis(columns, order, 1), np.take_along_axis(values, order, 1)
 
 
-def _check_finite(numbers: Array) -> None:
+def require_finite(numbers: Array) -> None:
+    """Check that logits, or what is computed from them, are finite.
+
+    Raises:
+        UserError: If they are not.
+    """
     if not bool(array_module(numbers).isfinite(numbers).all()):
         raise UserError(DIVERGED)

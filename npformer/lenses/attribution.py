@@ -26,6 +26,7 @@ import numpy as np
 from npformer.backend import Array, array_module, to_numpy
 from npformer.errors import UserError
 from npformer.escaping import token_label
+from npformer.generation.search import require_finite
 from npformer.lenses.tables import bar
 from npformer.lenses.taps import (
     InputTap,
@@ -202,7 +203,8 @@ class Attributions:
         ids: The ids of each of its inputs, of shape (1, T).
 
     Raises:
-        UserError: If the model has no layers of this kind or no logits, or if it cannot read the ids.
+        UserError: If the model has no layers of this kind or no logits, if it cannot read the ids, or if its
+            logits are not finite.
     """
 
     def __init__(self, model: Any, ids: Sequence[Array]) -> None:
@@ -222,6 +224,7 @@ class Attributions:
         if self._has_head:
             self._model.head = InputTap(self._model.head)
         self._logits, self._cache = self._model.forward(*ids)  # (1, T, V)
+        require_finite(self._logits)
 
     def of(self, output: Output, explained: str, *, versus: int | None = None) -> LogitAttribution:
         """Return what each part adds to a logit.

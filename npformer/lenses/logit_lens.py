@@ -19,6 +19,7 @@ import numpy as np
 from npformer.backend import Array, to_numpy
 from npformer.escaping import token_label
 from npformer.functional.softmax import softmax
+from npformer.generation.search import require_finite
 from npformer.lenses.tables import columns_of_text
 from npformer.lenses.taps import last_stack, predict, require_logits, tap_layers, watchable, without_logits
 from npformer.validation import require_count, require_index
@@ -129,12 +130,13 @@ def lens_of(model: Any, ids: Sequence[Array], tokens: Sequence[str], label: Any,
 
     Raises:
         UserError: If the model has no layers of this kind or no logits of tokens, if it cannot read the ids,
-            or if k is impossible.
+            if its logits are not finite, or if k is impossible.
     """
     require_count("k", k)
     require_logits(model)
     found = []
     for logits in layer_logits(model, ids):
+        require_finite(logits)
         best = np.argsort(-logits, -1, kind="stable")[:, :k]  # (T, K)
         found.append((best, np.take_along_axis(softmax(logits)[0], best, -1)))
     best_ids, probabilities = (np.array(each) for each in zip(*found, strict=True))  # (L + 1, T, K)

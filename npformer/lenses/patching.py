@@ -27,7 +27,7 @@ import numpy as np
 
 from npformer.backend import Array, array_module, to_numpy
 from npformer.errors import UserError
-from npformer.generation.search import DIVERGED
+from npformer.generation.search import require_finite
 from npformer.lenses.tables import columns_of_text
 from npformer.lenses.taps import (
     InputTap,
@@ -204,8 +204,7 @@ def _score(logits: Array, output: Output, versus: int | None) -> Array:
     """Return the logit of a token minus that of another one, on the host. Shapes: (B, T, V) -> (B,)."""
     row = to_numpy(logits[:, output.position])  # (B, V)
     score: Array = row[:, output.token] - (0 if versus is None else row[:, versus])
-    if not np.isfinite(score).all():
-        raise UserError(DIVERGED)
+    require_finite(score)
     return score
 
 

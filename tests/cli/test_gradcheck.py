@@ -34,6 +34,13 @@ def test_the_gradients_of_a_model(capsys, monkeypatch):
     assert "FAIL" in said(capsys, f"{check} --verbose", status=1)
 
 
+def test_the_backend_numpy_is_the_default(capsys):
+    options = "--backend numpy --method difference --json"
+    rows, named = (said(capsys, f"gradcheck softmax {given}") for given in (options, options[16:]))
+    assert rows == named
+    assert "there is no file a.py" in refused(capsys, "gradcheck a.py:b --shape 2 --backend numpy")
+
+
 def test_components_on_a_device(capsys, device, monkeypatch):
     """An array that is wrong on the device alone is named."""
     assert "all correct" in said(capsys, "gradcheck softmax --backend cupy")

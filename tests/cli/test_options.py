@@ -184,7 +184,7 @@ WITHOUT_EFFECT = {
         "--list": "--method complex | --shape 2 | --seed 0 | --verbose | --json | --seconds 3 | a --model b "
         "| --backend cupy",
         "a --model b": "--shape 2 | --method complex",
-        "--backend cupy": "--method complex | a --model b | --shape 2 | --seconds 3",
+        "--backend cupy": "--method difference | a --model b | --shape 2 | --seconds 3",
         "a.py:b": "--backend cupy",
     },
     "lesson": {

@@ -99,6 +99,26 @@ def test_a_list_of_numbers_of_numpy_is_read_as_a_list_of_numbers():
     np.testing.assert_array_equal(layers_of([list(row) for row in weights])[0], weights[None])
 
 
+class Foreign:
+    """An array of a library that NumPy can read, and that has no dtype of NumPy."""
+
+    def __init__(self, numbers):
+        self.numbers, self.shape = numbers, numbers.shape
+
+    def __getitem__(self, index):
+        return Foreign(self.numbers[index])
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numbers
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 3, 4), (2, 3, 4), (3, 4)])
+def test_arrays_of_another_library_become_arrays_of_numpy(shape):
+    for layer in layers_of([Foreign(uniform(*shape))] * 2):
+        assert isinstance(layer, np.ndarray)
+        np.testing.assert_array_equal(layer, uniform(*(1, *shape)[-3:]))
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -0.5])
 def test_a_weight_that_is_none(wrong):
     layer = uniform(2, 3, 4)

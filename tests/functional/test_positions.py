@@ -15,6 +15,15 @@ def test_zero_first_zeroes_position_0_only():
     assert plain[0].tolist() == [0, 1, 0, 1, 0, 1]
 
 
+@pytest.mark.parametrize(
+    ("layout", "exponents"), [("interleaved", [0, 0, 2, 2, 4, 4]), ("jianshu", [0, 2, 4, 6, 8, 10])]
+)
+def test_sines_and_cosines_alternate(layout, exponents):
+    angle = 299 / 10000 ** (np.array(exponents) / 6)
+    expected = np.where(np.arange(6) % 2, np.cos(angle), np.sin(angle))
+    np.testing.assert_allclose(sinusoids(300, 6, layout)[299], expected, rtol=1e-12)
+
+
 def test_marian_puts_the_sines_of_the_paper_before_its_cosines_in_float32():
     paper, marian = sinusoids(300, 8), sinusoids(300, 8, "marian")
     np.testing.assert_array_equal(marian[:, :4], paper[:, 0::2].astype(np.float32))

@@ -88,15 +88,26 @@ def test_a_model_without_such_layers():
         next(layer_logits(model, [np.array([[1, 2]]), np.array([[1]])]))
 
 
+def explanations(model, ids):
+    """Yield a function for each way to explain what a model predicts, the lens, attribution and patching."""
+    labels = {"tokens": [["a", "b"]], "labels": ("a", None)}
+    yield lambda: lens_of(model, ids, ["a", "b"], str)
+    yield lambda: Attributions(model, ids)
+    yield lambda: patching_of(model, ids, [ids[0] + 1], Output(1, 2), None, **labels)
+
+
+def test_logits_that_are_not_finite_are_refused():
+    model = MODELS["gpt"]()
+    model.parameters()[0].value[...] = np.nan
+    for explain in explanations(model, [np.array([[1, 2]])]):
+        with pytest.raises(UserError, match="the model's logits are not finite"):
+            explain()
+
+
 @pytest.mark.parametrize("family", ["vit", "bert with classes of texts", "gpt without a head"])
 def test_a_model_without_logits_of_tokens_is_refused(family):
     config = CONFIGS.get(family) or GPTConfig(**GPT_SIZES, head=False)
     model, ids = random_model(config), [np.array([[1, 2]])]
-    labels = {"tokens": [["a", "b"]], "labels": ("a", None)}
-    for explain in (
-        lambda: lens_of(model, ids, ["a", "b"], str),
-        lambda: Attributions(model, ids),
-        lambda: patching_of(model, ids, [ids[0] + 1], Output(1, 2), None, **labels),
-    ):
+    for explain in explanations(model, ids):
         with pytest.raises(UserError, match="computes no logits of tokens"):
             explain()

@@ -280,6 +280,20 @@ def test_a_copy_of_a_part_of_a_model_is_independent(copied):
     np.testing.assert_array_equal(model.values, before)
 
 
+def test_a_shared_copy_has_the_same_values_and_gradients_of_its_own():
+    model, batch = tiny_model(), tiny_batch()
+    gradients(model, batch)
+    before = model.grads.copy()
+    copied = model.shared_copy()
+    copied.zero_grad()
+    np.testing.assert_array_equal(model.grads, before)
+    gradients(copied, batch)
+    np.testing.assert_array_equal(model.grads, before)
+    for parameter, other in zip(model.parameters(), copied.parameters(), strict=True):
+        assert parameter.value is other.value
+        np.testing.assert_array_equal(parameter.grad, other.grad)
+
+
 # --- replicas ---
 
 

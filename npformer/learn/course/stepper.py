@@ -311,7 +311,7 @@ class Stepper:
             self._print(open_file(self.last_figure) if self.last_figure else say("No figure was drawn yet."))
         elif name == "s":
             self._print(self._variable(rest))
-        elif name == "g" and rest.isdecimal():
+        elif name == "g" and rest.isdecimal() and len(rest) < 10:
             return str(max(int(rest) - 1, 0))
         elif name in ("?", "h", "help"):
             self._print(_help())

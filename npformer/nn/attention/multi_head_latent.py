@@ -155,7 +155,6 @@ class MultiHeadLatentAttention(MultiHeadAttention):
             d_value=d_head if d_value is None else d_value,
             bias=False,
             output_bias=output_bias,
-            fused="qkv",
             dropout=dropout,
             rotary=rotary,
             rng=default_rng(rng),

@@ -24,6 +24,7 @@ TALK = [  # what is typed in lesson 0.2, and what then appears
     ("what", "'what' is not a command"),
     ("npformer exercise list", "This is a command for the shell"),
     ("g", "from 1 to 16"),
+    (f"g {'9' * 5000}", "from 1 to 16"),  # more digits than Python reads
     ("?", "back one step"),
     ("c", "There is no folded code"),
     ("b", "[3/16] Enter: run"),
