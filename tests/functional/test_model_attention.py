@@ -136,7 +136,7 @@ def test_each_row_adds_up_to_one_or_to_zero():
     with pytest.raises(UserError, match=r"own\[1, 2\] adds up to 1.01 and not to 1"):
         require_weights(layer, "own")
     layer[1, 2] /= 2  # one row alone, so this is not what attention sinks do
-    with pytest.raises(UserError, match="adds up to 0.503 and not to 1.*normalized=False$"):
+    with pytest.raises(UserError, match=r"adds up to 0.503 and not to 1.*normalized=False$"):
         require_weights(layer, "own")
     with pytest.raises(UserError, match="such as GPT-OSS"):
         require_weights(uniform(2, 3, 4) / 2, "own")

@@ -272,7 +272,7 @@ def test_a_vit_checks_the_settings_that_it_shares_with_a_bert_and_its_images():
         UserError, match=r"images of \(4, 6\) pixels cannot be cut into patches of \(3, 3\): "
     ):
         config.replace(patch_size=(3, 3))
-    model = build(config.replace(n_classes=3))
+    model = build(config.replace(n_classes=3, dropout=0.5))
     assert {type(layer) for layer in model.encoder.layers} == {PreNormEncoderLayer}
     for patches in (model.embedding.patches, PatchEmbedding(400, 3, (2, 3))):
         assert 0.015 < patches.weight.value.std() < 0.025
