@@ -68,7 +68,7 @@ assert_allclose(mean_words(truths), 5.547, atol=0.001)
 # away from this number.
 #
 # The reason is the definition of the probability of a sentence. It is a product with one factor for each
-# token, and each factor is at most 1. So each further token makes the product smaller. The cell shows two
+# token, and each factor is below 1. So each further token makes the product smaller. The cell shows two
 # translations of the same sentence, the best one with seven tokens and the best one with eight. The end token
 # is counted.
 
@@ -119,15 +119,16 @@ assert (of_empty > of_reference).sum() == 5
 #
 # ## A score in place of the probability
 #
-# The remedy is to choose the sentence by a score that depends less on the length. The paper uses the formula
-# of Wu et al. (2016, section 7). The number of tokens, the end token included, is $|y|$:
+# The remedy is to choose the sentence by a score that depends less on the length. The paper uses a
+# formula of Wu et al. (2016, section 7; their score has a second term, for the coverage of the source). The
+# number of tokens, the end token included, is $|y|$:
 #
 # $$\mathrm{score}(y) = \frac{\log p(y \mid x)}{\left(\dfrac{5 + |y|}{6}\right)^{\alpha}}$$
 
 # %% [markdown]
 # This is called **length normalization**. The exponent α is the **length penalty**. For α = 0 the score is
-# log p itself. For α = 1 the denominator grows linearly with the length, so the score is similar to the mean
-# of log p over the tokens. The paper chose α = .6 by experiments.
+# log p itself. For α = 1 the denominator grows linearly with the length, so for long sentences the score is
+# almost proportional to the mean of log p over the tokens. The paper chose α = .6 by experiments.
 
 # %% tags=["plot"]
 figure = shape_flow(
@@ -198,11 +199,12 @@ for alpha in alphas:
 assert exact == {0: 189, 0.6: 189, 1: 191}
 
 # %% [markdown]
-# Here the exponent of the paper changes nothing, and α = 1 gives two more exact translations. The effect is
-# small, because all sentences of this corpus are short. With long sentences it can be larger.
+# Here the exponent of the paper gives as many exact translations as α = 0, and α = 1 gives two more. Two of
+# 300 are too few to prefer it. All sentences of this test are short. With long sentences the effect can be
+# larger.
 #
 # Length normalization is a heuristic. The score is not a probability, and the best exponent depends on the
-# model and the data. So it has to be chosen by an experiment.
+# model and the data. So it has to be chosen by an experiment, on validation data and not on the test.
 #
 # **Your turn.** In the terminal, print the three best translations of a sentence with
 # `!beam_search(model, source[:1], beam=3)`. Each has its ids, log p and score.
@@ -213,7 +215,8 @@ assert exact == {0: 189, 0.6: 189, 1: 191}
 # - Each token multiplies the probability of a sentence by a number below 1, so short ones have an advantage.
 # - The most probable translation may even be the empty one; small beams hide this by a search error.
 # - Length normalization divides log p by ((5 + |y|) / 6) to the power α, and the search maximizes this score.
-# - With α = 0 the score is log p; with α = 1 it is similar to the mean of log p over the tokens.
+# - With α = 0 the score is log p; with α = 1 it is, for long sentences, almost proportional to the mean of
+#   log p over the tokens.
 # - The exponent is chosen by an experiment; the paper uses .6.
 
 # %% [markdown]

@@ -8,7 +8,7 @@
 #
 # - write causal attention without softmax as a memory of fixed size, token by token and by chunks;
 # - correct a memory with the delta rule, and derive the chunk's triangular system;
-# - say what such a memory forgets, and what softmax attention cannot do.
+# - say what such a memory forgets, and what softmax attention without positions cannot do.
 #
 # `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
@@ -210,7 +210,7 @@ print(f"the learned beta of this training: {F.sigmoid(model.gate.value)[0].item(
 rows = np.stack([accuracy[f"{rule}, keys again"].mean(0) for rule in RULES])
 axes = {"xlabel": "pairs", "ylabel": "share of right answers"}
 figure = curves(rows, np.array(PAIRS), labels=list(RULES), **axes)
-caption = "Recall of the last value of each of 8 keys, which come again: the mean of three seeds"
+caption = "Recall of the last value of each of at most 8 keys that come again: mean of three seeds"
 show_figure(figure, "26_2_keys_again", caption)
 
 # %% tags=["check"]
@@ -238,8 +238,9 @@ assert_allclose([of[-16:].mean() for of in right.values()], [0.83, 0.46], atol=0
 # positions, which this experiment lacks, it could prefer the last value.
 #
 # On new keys, the delta rule is a little worse than linear attention from 24 pairs on. To write a pair, it
-# removes from the memory whatever lies along the new key. This damages older pairs: with 64 pairs and seed 0,
-# it recalls 11 % of the first 16 values and 83 % of the last 16. Linear attention recalls 46 % of both.
+# removes from the memory the share $\beta$ of what lies along the new key. This damages older pairs: with 64
+# pairs and seed 0, it recalls 11 % of the first 16 values and 83 % of the last 16. Linear attention recalls
+# 46 % of both.
 #
 # **Question.** In which of the first two tasks would you expect the larger $\beta$ to be learned?
 #

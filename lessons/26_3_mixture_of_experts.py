@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 26.3 · Mixture of experts
 #
-# *About 30 minutes. You need: gated feed-forward networks (lesson 23.3,
+# *About 35 minutes. You need: gated feed-forward networks (lesson 23.3,
 # `23_3_gated_feed_forward_networks`), how to compare models (lesson 24.3, `24_3_from_2017_to_llama`).*
 #
 # **After this lesson you can**
@@ -116,7 +116,8 @@ assert 0 < 3 * (dense.d_ff - 2 * mixture.d_expert) - mixture.n_experts <= 1
 # %% [markdown]
 # A hidden layer of an expert has 16 numbers with k = 2, and 32 with k = 1. The dense model ("one network")
 # has hidden layers of 35 numbers. These three additional numbers need slightly more products than the router.
-# So a character needs at least as many products in the dense model as in the mixtures.
+# So the matrices of the dense model need at least as many products for a character as those of the mixtures.
+# (The products of outputs and weights $w_e$ are few, and not counted.)
 
 # %% [markdown]
 # ## The router, step by step
@@ -143,8 +144,8 @@ assert_allclose(weights, F.route(logits, 2)[0])
 # **Question.** With k = 1, the weight of the only expert is $p_e / p_e$. What does the router learn?
 #
 # <details><summary>Answer</summary>
-# Nothing: the weight is always 1, so no gradient reaches the router. Therefore, models with k = 1 use
-# $w_e = p_e$, without the division (Fedus et al. 2022).
+# Nothing from the predictions: the weight is always 1, so their loss has no gradient for the router.
+# Therefore, Switch Transformers, which have k = 1, use $w_e = p_e$ without the division (Fedus et al. 2022).
 # </details>
 
 # %% [markdown]
@@ -255,30 +256,37 @@ training = {model: np.mean([r.measures["training"] for r in of]) for model, of i
 for model, gain in ((BALANCED, 0.046), (SINGLE, 0.040)):
     assert_allclose((valid[DENSE] - valid[model]).mean(), gain, atol=0.0005)
     assert valid[model].max() < valid[DENSE].min()
-    assert training[DENSE] - training[model] > gain + 0.005
+    assert training[DENSE] - training[model] > gain
 
 # %% [markdown]
 # The balanced mixtures have a lower loss than the dense model, on average by .046 with k = 2 and by .040 with
-# k = 1. The gain does not depend on the seed: the worst balanced mixture is better than the best dense model.
-# The gain is even larger on the training text, so the additional parameters help to fit the text. In wider
-# models that were trained for 200 steps only, the gain was smaller than the differences between seeds.
-#
-# Without balancing, the loss is higher with every seed, by .032 on average. So most of the gain is lost. With
-# k = 2 and one of the seeds, the loss is even higher than that of the dense model.
+# k = 1. There is a gain with each seed: even the worst balanced mixture is better than the best dense model.
+# The gain is there on the training text as well, so the additional parameters help to fit the text. In a
+# first experiment, with wider networks and 200 steps, there was no such gain. With k = 2 it was .011, less
+# than seeds differ, and with k = 1, whose learning rate was not searched, the loss was higher with each seed.
+# Then we chose narrower networks and longer trainings.
 
 # %% tags=["check"]
 for balanced, collapsed in ((BALANCED, UNBALANCED), (SINGLE, COLLAPSED)):
     assert (valid[collapsed] > valid[balanced]).all()
     assert_allclose((valid[collapsed] - valid[balanced]).mean(), 0.032, atol=0.0005)
 assert (valid[UNBALANCED] > valid[DENSE]).sum() == 1
+
+# %% [markdown]
+# Without balancing, the loss is higher with every seed, by .032 on average. So on average, most of the gain
+# is lost. With k = 2 and one of the seeds, the loss is even higher than that of the dense model. (The models
+# without balancing had no search for a learning rate of their own, which might lower their loss.)
+
+# %% tags=["check"]
 seconds = {model: np.mean([r.seconds for r in of]) for model, of in runs.items()}
 assert 1.5 < seconds[BALANCED] / seconds[DENSE] < 1.7
 
 # %% [markdown]
 # Equally many products do not take equally long. Where the dense model multiplies by one matrix, our layer
-# multiplies by eight small ones, so the mixture with k = 2 takes about 1.6 times the processor time. Large
-# models gain even if time is counted: with equally many operations, Switch Transformers reached the loss of a
-# dense model in as little as a seventh of the time (Fedus et al. 2022).
+# multiplies by eight small ones, and it sorts the tokens. The mixture with k = 2 took about 1.6 times the
+# processor time (1.3 times in the search for the rates). Large models gain even if time is counted: with
+# equally many operations for each token, Switch Transformers reached the loss of a dense model in as little
+# as a seventh of the time (Fedus et al. 2022).
 
 # %% [markdown]
 # ## What models do with it
@@ -303,8 +311,8 @@ print(f"Mixtral: {8 * each:.0f} billion in all experts, {2 * each:.0f} of them u
 # - The choice has no gradient. The router learns through the weights of the chosen experts.
 # - Without balancing, a few experts may do most of the work. The load-balancing loss $E \sum_e f_e P_e$
 #   lowers the probabilities of the busy experts.
-# - With equally many products for each token, our balanced mixtures reach a lower loss than the dense model.
-#   Without balancing, most of this gain is lost.
+# - With equally many products for each token, our balanced mixtures of narrow networks reach a lower loss
+#   than the dense model. Without balancing, most of this gain is lost on average.
 
 # %% [markdown]
 # ## Questions

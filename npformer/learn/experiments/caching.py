@@ -34,10 +34,11 @@ def stages() -> list[Stage]:
 
     The latent vectors and rotated keys have such widths that the KV cache is as large as with two key heads,
     as large as with one (twice, with other shares of the two), and half as large. The last three models have
-    two key heads: Qwen3's QK-norm, Gemma 3's norms before and after each sublayer, and Gemma 3 with a window
-    of 16 tokens in the first of the two layers.
+    two key heads: one with Qwen3's QK-norm, one also with the norms before and after each sublayer and the
+    scaled embeddings of Gemma 2, and one also with a window of 16 tokens in the first of the two layers.
 
-    Source: DeepSeek-AI 2024, "DeepSeek-V2"; Yang et al. 2025, "Qwen3"; Gemma team 2025, "Gemma 3".
+    Source: DeepSeek-AI 2024, "DeepSeek-V2"; Yang et al. 2025, "Qwen3"; Gemma team 2024, "Gemma 2"; Gemma team
+        2025, "Gemma 3".
     """
     gemma: dict[str, Any] = {**LLAMA, "n_kv_heads": 2, "qk_norm": True, "scale_width": 16}
     configs: dict[str, GPTConfig] = {

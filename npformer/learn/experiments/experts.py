@@ -3,8 +3,8 @@
 The languages are the English of Tiny Shakespeare, French sentences, small functions in Python, and sums. The
 last three are drawn by code. Every batch has windows of all four. The GPTs differ in their feed-forward
 networks only: one network, or EXPERTS networks of which each character passes through one, or through two
-that are half as wide. One network is wider than these together, by as much as the router needs. So it
-computes at least as many products for each character as the experts do.
+that are half as wide. One network is wider than these together, by as much as the router needs. So its
+matrices need at least as many products for each character as those of the experts and the router.
 
 Source: Fedus et al. 2022, "Switch transformers"; Jiang et al. 2024, "Mixtral of experts", section 5.
 """

@@ -2,8 +2,8 @@
 
 To reverse a sentence, a model with absolute positions must know the sentence's length, and longer sentences
 have lengths that did not occur in training. A model with relative positions attends to the token before the
-one that it wrote last. This works at every length, as long as no token occurs twice. To copy a sentence, the
-model needs the token at the same absolute position.
+one that it wrote last. If no token occurs twice, this is right at every length, but the trained models still
+get worse on longer sentences. To copy a sentence, a model with absolute positions takes the token at its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from npformer.training.optimizer import Adam, cosine
 Task = Callable[..., list[Example]]  # copy_task or reverse_task
 LONGEST = 10  # the length of the longest sentence in training
 LENGTHS = (5, LONGEST, 12, 15, 20)  # the lengths that are tested
-VOCAB = 64  # large enough that few tokens occur twice in a sentence
+VOCAB = 64  # large enough that most tokens of a sentence occur only once
 
 # the result of `compare` for reversing and for copying: the accuracy at each of LENGTHS, mean of two seeds
 MEASURED = {

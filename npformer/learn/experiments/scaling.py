@@ -1,7 +1,8 @@
 """The loss of small GPTs on Tiny Shakespeare, by the number of their parameters and of the training tokens.
 
-Each model is trained once for each number of tokens, with a schedule that ends there (Hoffmann et al. 2022).
-The learning rate of a model is the best one of a search with SEARCH_STEPS steps.
+Each model is trained for each number of tokens and with each of two seeds, with a schedule that ends at the
+last step (Hoffmann et al. 2022). The learning rate of a model is the best one of a search with SEARCH_STEPS
+steps.
 """
 
 from collections.abc import Callable
