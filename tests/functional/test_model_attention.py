@@ -92,6 +92,7 @@ def test_the_steps_of_generate_are_joined_and_a_dict_has_its_layers(grows):
         layer, _ = layers_of([(step, 2 * step) for step in given], example=1)
         np.testing.assert_array_equal(layer, whole[1])
     assert len(layers_of({"h.0.attn": whole, "h.1.attn": whole}, example=0)) == 2
+    assert len(layers_of({"own": np.stack([whole] * 3)}, example=0)) == 3  # all layers of one kind
 
 
 def test_a_list_of_numbers_of_numpy_is_read_as_a_list_of_numbers():

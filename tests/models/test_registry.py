@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from family_models import CONFIGS
 
 from npformer import UserError
 from npformer.functional.rotary import rotary_table
@@ -113,9 +114,18 @@ def test_token_vectors_are_multiplied_by_the_root_of_their_width_if_the_configur
 
 
 @every_kind
-def test_every_parameter_has_the_dtype_that_is_asked_for(kind):
+def test_numbers_of_numpy_become_numbers_of_python(kind):
+    """So that a configuration can be written as JSON."""
+    config = small(kind)
+    numbers = {name: value for name, value in config.to_dict().items() if type(value) in (int, float)}
+    changed = config.replace(**{name: np.asarray(value)[()] for name, value in numbers.items()})
+    assert all(type(getattr(changed, name)) is type(value) for name, value in numbers.items())
+
+
+@pytest.mark.parametrize("config", [*map(small, KINDS), *CONFIGS.values()], ids=[*KINDS, *CONFIGS])
+def test_every_parameter_has_the_dtype_that_is_asked_for(config):
     """A wider part would make all of them wider, since they lie in one array."""
-    model = build(small(kind), dtype=np.float16)
+    model = build(config, dtype=np.float16)
     assert {part.value.dtype for part in model.parameters()} == {np.dtype(np.float16)}
 
 

@@ -10,6 +10,7 @@ from tiny import tiny_config
 from npformer import UserError
 from npformer.functional.masks import causal_mask
 from npformer.functional.positions import sinusoids
+from npformer.models.registry import build
 from npformer.models.transformer import Decoder, Encoder
 from npformer.models.universal import UniversalConfig, UniversalDecoder, UniversalEncoder
 from npformer.nn import Context
@@ -49,6 +50,12 @@ def test_the_defaults_are_those_of_the_configuration_but_nothing_halts(kind):
     model = kind(config, halting=True)
     assert model.halting_epsilon == settings.halting_epsilon
     assert model.halting.bias.value == settings.halting_bias
+
+
+def test_the_positions_are_added_by_the_stacks_and_not_by_the_embeddings():
+    model = build(UniversalConfig(source_vocab=9, target_vocab=9, d_model=8, n_heads=2, d_ff=8, n_layers=1))
+    assert model.source.positions is model.target.positions is None
+    assert model.encoder.positions is not None
 
 
 # Fixed steps.

@@ -16,6 +16,7 @@ from npformer.nn import (
     LayerNorm,
     LearnedPositions,
     Linear,
+    LoRALinear,
     Recurrent,
     RMSNorm,
     RotaryPositions,
@@ -43,6 +44,7 @@ SIMILARITY = Similarity("general", 6, 4, **F8)
 CAPPED = CappedOutput(Linear(6, 5, **F8), 2.0)
 LAYERS = {
     "Linear": Linear(6, 4, **F8),
+    "LoRALinear": LoRALinear(Linear(6, 4, **F8), 2),
     "LayerNorm": LayerNorm(6, **F8),
     "BatchNorm": BatchNorm(6, **F8),
     "RMSNorm": RMSNorm(6, **F8),
@@ -88,6 +90,7 @@ HEADS = LAYERS["MultiHeadAttention"].forward
         (lambda: HEADS(X, X, X[:, :2]), r"a value for each key and got key of shape \(2, 3, 6\) and value"),
         (lambda: AddNorm(6, **F8).forward(X, NARROW), r"AddNorm takes h of shape \(2, 3, 6\) and got"),
         (lambda: Dropout(0.5).forward([1.0]), "Dropout takes an array and x is a list"),
+        (lambda: LAYERS["LatentAttention"].forward(X, X[0]), r"takes values of shape \(2, 3, L\) and got"),
         (lambda: BasicSelfAttention().forward(X[0]), r"BasicSelfAttention takes x of shape \(B, T, D\)"),
         (lambda: Embedding(9, 6).forward([1, 2]), "Embedding takes an array and ids is a list"),
         (lambda: Embedding(9, 6).forward(X), "Embedding takes integers and ids has dtype float64"),

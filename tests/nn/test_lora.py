@@ -18,6 +18,7 @@ def test_only_the_narrow_matrices_learn_and_the_merged_model_computes_the_same()
     before = copy.deepcopy(model.state_dict())
     adapted, adapter = add_lora(model, 2, scale=0.5, rng=np.random.default_rng(2))
     np.testing.assert_array_equal(adapted(IDS), model(IDS))  # b is 0 at first
+    assert {part.scale for part in adapted.modules() if isinstance(part, LoRALinear)} == {0.5}
     linear = [part for part in model.modules() if isinstance(part, Linear)]
     assert sum(isinstance(part, LoRALinear) for part in adapted.modules()) == len(linear) == 10
     assert adapter.count_parameters() == sum(2 * sum(part.weight.shape) for part in linear)

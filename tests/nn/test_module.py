@@ -280,6 +280,15 @@ def test_a_copy_of_a_part_of_a_model_is_independent(copied):
     np.testing.assert_array_equal(model.values, before)
 
 
+@pytest.mark.parametrize("name", ["values", "grads"])
+def test_numbers_that_are_assigned_to_a_module_flatten_it(name):
+    pair = Pair()
+    setattr(pair, name, np.arange(14.0))
+    np.testing.assert_array_equal(getattr(pair, name), np.arange(14.0))
+    numbers = [p.value if name == "values" else p.grad for p in pair.parameters()]
+    assert [part.ravel()[0] for part in numbers] == [0, 2, 8, 11]
+
+
 def test_a_shared_copy_has_the_same_values_and_gradients_of_its_own():
     model, batch = tiny_model(), tiny_batch()
     gradients(model, batch)

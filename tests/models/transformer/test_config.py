@@ -191,8 +191,10 @@ def test_the_preset_of_a_document_has_its_choices(name):
         ({"positions": "learned"}, 12 * 8),  # one of the two tables of positions
         ({"tied": "all", "target_vocab": 11}, 0),
         ({"d_head": 3, "d_value": 5}, 0),
+        # each layer has tables of keys and of values, and only one of an encoder layer counts, without 0
+        ({"positions": "relative", "max_distance": 3}, 4 * 2 * 7 * 4 - 2 * 6 * 4),
     ],
-    ids=["default", "learned positions", "tied", "widths of a head"],
+    ids=["default", "learned positions", "tied", "widths of a head", "relative positions"],
 )
 def test_the_least_number_of_parameters_counts_the_matrices_but_those_of_outputs(changes, left_out):
     """A file whose settings need more numbers than it holds is refused before the model is built."""

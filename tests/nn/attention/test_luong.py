@@ -95,6 +95,13 @@ def test_local_predictive_by_loops():
     check_rows(make_layer("local-p"), expected)
 
 
+@pytest.mark.parametrize("name", ["global", "local-m", "local-p"])
+def test_without_a_mask_all_tokens_are_words(name):
+    layer = make_layer(name)
+    (context, _), (masked, _) = layer.forward(H, MEMORY), layer.forward(H, MEMORY, np.ones_like(WORDS))
+    np.testing.assert_array_equal(context, masked)
+
+
 # Special cases in which two of them agree.
 
 
