@@ -31,6 +31,13 @@ def test_a_token_that_moved_far_in_the_right_direction_is_clipped(advantage, cli
     assert (grpo_backward(1.0, cache)[0] == 0).tolist() == clipped
 
 
+@pytest.mark.parametrize("advantage", [1.0, -1.0])
+def test_a_token_at_the_limit_itself_is_not_clipped(advantage):
+    zero, gain = np.zeros((1, 1)), np.array([advantage])
+    _, cache = grpo(zero, zero, zero, gain, np.ones((1, 1), bool), clip=0.0, beta=0.0)
+    assert grpo_backward(1.0, cache).tolist() == [[-advantage]]
+
+
 @pytest.mark.parametrize(("mask", "dlog_probs"), [([0, 1, 1], [0, -1, -1]), ([0, 0, 1], [0, 0, -2])])
 def test_padding_has_no_part_even_where_it_is_not_finite(mask, dlog_probs):
     """The mean is over the tokens of the answers, and at prompts the arrays may hold anything."""

@@ -34,6 +34,16 @@ def test_padding_changes_nothing(kind):
         np.testing.assert_allclose(long, padded, rtol=1e-12)
 
 
+@pytest.mark.parametrize("ids", [[[4]], [[4, 5, 5, 0]]], ids=["one word", "three words"])
+def test_a_bag_is_the_mean_of_its_words(ids):
+    model = make_model("bag")
+    words = [word for word in ids[0] if word]
+    mean = model.tokens.weight.value[words].mean(0, keepdims=True)
+    program, _ = model.forward(np.array(ids))
+    for logits, answer in zip(program, (model.trigger, model.action), strict=True):
+        np.testing.assert_allclose(logits, answer(mean), rtol=1e-12)
+
+
 @every_model
 def test_the_embedding_of_padding_is_not_learned(kind):
     model = make_model(kind)

@@ -226,6 +226,10 @@ def test_the_least_number_of_parameters_of_a_vit_counts_the_matrices_of_its_laye
     assert model.config.least_parameters == sum(p.value.size for p in layers if p.value.ndim > 1)
 
 
+def test_the_vectors_of_a_table_have_a_length_of_about_1():
+    assert Embedding(400, 64).weight.value.std() == pytest.approx(1 / 8, rel=0.05)
+
+
 def test_nothing_is_drawn_for_a_model_whose_values_are_read_from_a_file():
     models = [model for make in MODELS.values() if (model := make(UNDRAWN)).values is not None]
     assert len(models) > 20

@@ -129,6 +129,16 @@ LAYERS = {
     "RotaryPositions": (nn.RotaryPositions(9, 8, **F64), X[:, None]),
     "Dropout": (nn.Dropout(0.5), X, nn.Context(train=True, rng=np.random.default_rng(0))),
 }
+
+
+@pytest.mark.parametrize(
+    "name", ["Linear", "TiedProjection", "LayerNorm", "RMSNorm", "FeedForward", "GatedFeedForward"]
+)
+def test_one_vector_is_a_row_without_other_axes(name):
+    layer, x = LAYERS[name]
+    np.testing.assert_allclose(layer(x[0, 0]), layer(x)[0, 0], rtol=1e-12)
+
+
 WRONG = {
     "an axis less": lambda y: np.ones(y.shape[:-1]),
     "wider": lambda y: np.ones((*y.shape[:-1], y.shape[-1] + 1)),
