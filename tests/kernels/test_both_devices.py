@@ -45,6 +45,12 @@ def compare(on, name, inputs, dtype, *own, **settings):
     return y, cache, plain
 
 
+def test_attention_without_keys_is_refused(on):
+    short, _ = on.random(np.float32, (2, 2, 3, 4), (2, 2, 0, 4), (2, 2, 0, 5))
+    with pytest.raises(UserError, match="attention needs at least one key"):
+        on.kernels.attention(*short)
+
+
 @dtypes
 def test_an_unevaluated_product_is_written_or_added(on, dtype):
     (*short, dy), (*long, long_dy) = on.random(dtype, (2, 5, 4), (4, 3), (3,), (2, 5, 3))
