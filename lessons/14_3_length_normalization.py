@@ -184,8 +184,8 @@ show_figure(figure, "14_length", caption)
 # With α = 1, the right translation "we wanted to walk to the lake" has the best score. For this sentence, .6
 # is not enough.
 #
-# One sentence does not decide which exponent is best. So we translate the whole test with each of them, and
-# count the exact translations.
+# One sentence does not show what the exponent does in general. So we translate the whole test with each of
+# them, and count the exact translations.
 
 # %%
 exact = {}
@@ -200,11 +200,12 @@ assert exact == {0: 189, 0.6: 189, 1: 191}
 
 # %% [markdown]
 # Here the exponent of the paper gives as many exact translations as α = 0, and α = 1 gives two more. Two of
-# 300 are too few to prefer it. All sentences of this test are short. With long sentences the effect can be
-# larger.
+# 300 sentences are too few to prefer α = 1. All sentences of this test are short. With long sentences the
+# effect can be larger.
 #
 # Length normalization is a heuristic. The score is not a probability, and the best exponent depends on the
-# model and the data. So it has to be chosen by an experiment, on validation data and not on the test.
+# model and the data. So it has to be chosen by an experiment. This cell only shows the effect on the test. To
+# choose the exponent, count the exact translations of validation data instead.
 #
 # **Your turn.** In the terminal, print the three best translations of a sentence with
 # `!beam_search(model, source[:1], beam=3)`. Each has its ids, log p and score.
@@ -217,7 +218,7 @@ assert exact == {0: 189, 0.6: 189, 1: 191}
 # - Length normalization divides log p by ((5 + |y|) / 6) to the power α, and the search maximizes this score.
 # - With α = 0 the score is log p; with α = 1 it is, for long sentences, almost proportional to the mean of
 #   log p over the tokens.
-# - The exponent is chosen by an experiment; the paper uses .6.
+# - The exponent is chosen by an experiment on validation data; the paper uses .6.
 
 # %% [markdown]
 # ## Questions

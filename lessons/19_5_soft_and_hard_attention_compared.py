@@ -97,7 +97,7 @@ assert right[1].min() > 0.98 > right[2].min()
 # %% tags=["plot"]
 smooth = paths.reshape(4, 30, 10).mean(-1)  # means of ten steps
 figure = curves(smooth, np.arange(10, 301, 10), labels=METHODS, xlabel="step", ylabel="log p(y)")
-caption = "log p(y), for hard attention of the drawn places; mean of five seeds; guessing: −1.61"
+caption = "log p(y), mean of five seeds; hard attention reads drawn places; a guess has −1.61"
 show_figure(figure, "19_5_learning", caption)
 
 # %% [markdown]
@@ -108,8 +108,8 @@ show_figure(figure, "19_5_learning", caption)
 # this task, the right place is better than any average of places. So the gradient of soft attention points in
 # the right direction. **An easy task does not reveal a bias.**
 #
-# Soft attention has the highest log p(y). The curves of the other methods show log p(y) of the places that
-# were drawn, and a wrong place lowers it.
+# Soft attention has the highest log p(y). The other methods draw a place during training. Their curves show
+# log p(y) for the drawn places, and a wrong place lowers it.
 
 # %% [markdown]
 # ## Argmax, or go on drawing?

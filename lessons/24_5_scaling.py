@@ -97,13 +97,14 @@ for size, n, row in zip(SIZES, N, L, strict=True):
 print(f"the largest difference between two seeds: {np.ptp(losses, axis=-1).max():.3f}")
 
 # %% [markdown]
-# Each number is the mean of two seeds. The mean loss falls in each row and in each column. But some of the
-# differences between models are smaller than those between seeds, such as that between 2.396 and 2.391. N
-# does not count the embedding, as in Kaplan et al.
+# Each number is the mean of two seeds. The mean loss falls in each row and in each column. But two models can
+# differ less than two seeds. For example, 2.396 and 2.391 differ by .005, and two seeds by up to .084. N does
+# not count the embedding, as in Kaplan et al.
 #
-# Each model was trained with the best of three learning rates, chosen with one seed and 256 steps. For the
-# three smallest models, it is the largest of the three rates, and for the largest model the smallest one. So
-# a rate that was not tried might be better for every model, and this would change the exponents.
+# Each model was trained with the best of three learning rates, chosen with one seed and 256 steps. The best
+# rate of the three smallest models is .04, the largest rate that was tried. The best rate of the largest
+# model is .01, the smallest one. So a rate that was not tried might be better for every model, and this would
+# change the exponents.
 
 # %% tags=["check"]
 assert (np.diff(L, axis=0) < 0).all()
@@ -317,14 +318,14 @@ assert low < b / (a + b) < best
 
 # %% [markdown]
 # Kaplan et al. found the exponent .73: a larger computer should mostly train larger models. Hoffmann et al.
-# found about .5. Their model with 70 billion parameters, trained on 1.4 trillion tokens, was better than one
+# found about .5. Their model with 70 billion parameters was better than one
 # with 280 billion, for the same number of operations.
 #
 # Why? Porian et al. (2024) repeated both studies and found three causes. Kaplan et al. did not count the
 # operations of the last layer, their warm-up was too long for small models, and they did not tune the
-# optimizer for each size. If N counts our last layer, the embedding, the exponent falls from .72 to .65, in
-# the direction of the first cause. But the interval contains both .73 and .5, so our experiment cannot
-# decide.
+# optimizer for each size. The last layer of our models is the matrix of the embedding. If N counts it, the
+# exponent falls from .72 to .65, in the direction of the first cause. But the interval contains both .73 and
+# .5, so our experiment cannot decide.
 #
 # **In 2025**, small models read far more tokens than this optimum: Qwen3 with 8 billion parameters read 36
 # trillion.
@@ -337,10 +338,10 @@ print(f"N: largest / smallest = {N[-1] / N[0]:.0f}, in Kaplan et al. {1.5e9 / 76
 print(f"D: largest / smallest = {D[-1] / D[0]:.0f}")
 
 # %% [markdown]
-# In such a small range, many curves fit the losses equally well. So our experiment has limits:
+# In such a small range, many curves fit equally well. So our experiment has limits:
 #
-# - The experiment can show the direction and the rough size of an effect. It can also roughly predict the
-#   loss of a slightly larger model.
+# - The experiment can show the direction and the rough size of an effect. In our one test it also roughly
+#   predicted the loss of a model with 2.7 times as many parameters and twice as many tokens.
 # - The experiment cannot show the irreducible loss. Our fit gives 1.53, but a larger model with a longer
 #   context has a loss of 1.43 on this text (`gpt-shakespeare-long` in `docs/training.md`).
 # - The experiment cannot predict the loss of a model that is a thousand times larger. The bootstrap assumes
@@ -348,7 +349,7 @@ print(f"D: largest / smallest = {D[-1] / D[0]:.0f}")
 
 # %% [markdown]
 # The choices of the experiment matter too. The embedding is a large part of a narrow model, so $\alpha$
-# depends on whether N counts it. And the training text of large models is of another kind, with other tokens.
+# depends on whether N counts it. And large models are trained on other texts.
 
 # %% [markdown]
 # ## Summary
@@ -358,8 +359,8 @@ print(f"D: largest / smallest = {D[-1] / D[0]:.0f}")
 #   length of the training, and the irreducible loss.
 # - The bootstrap fits the law to many drawn data sets, and the range of the results shows the uncertainty.
 # - The best size for C operations grows as $C^{\beta / (\alpha + \beta)}$.
-# - A small experiment shows directions. In our one test it roughly predicted the loss of a slightly larger
-#   model. It does not determine E.
+# - A small experiment shows directions. In our one test it roughly predicted the loss of a model with 2.7
+#   times as many parameters. It does not determine E.
 
 # %% [markdown]
 # ## Questions

@@ -231,9 +231,10 @@ for steps in STEPS:
 
 # %% [markdown]
 # Muon wins with every seed. After about 165 of 200 steps it reaches AdamW's final loss (single seeds: 141 to
-# 176 steps). A step takes 8 % longer than with AdamW, so Muon needs the time of 178 steps of AdamW, 11 %
-# less. With 400 steps it needs the time of 397, so there is almost no gain. (Compare seconds only for equally
-# many steps: a step of the shorter runs took one and a half times as long, probably because of other load.)
+# 176). A step takes 8 % longer than with AdamW. So these 165 steps take as long as 178 steps of AdamW, and
+# Muon saves 11 % of the time. With 400 steps, it takes as long as 397 steps of AdamW, so it saves almost
+# nothing. (Compare seconds only for equally many steps. A step in the runs of 200 steps took one and a half
+# times as long as in those of 400 steps, probably because of other load.)
 #
 # In the search, .04 is the best rate for Muon, while .01 and .02 are equally good for AdamW (2.0512 and
 # 2.0513). So the best rates differ by a factor of about 2 to 4, although updates have equal sizes. (In Muon's

@@ -210,7 +210,7 @@ print(f"the learned beta of this training: {F.sigmoid(model.gate.value)[0].item(
 rows = np.stack([accuracy[f"{rule}, keys again"].mean(0) for rule in RULES])
 axes = {"xlabel": "pairs", "ylabel": "share of right answers"}
 figure = curves(rows, np.array(PAIRS), labels=list(RULES), **axes)
-caption = "Recall of the last value of each of at most 8 keys that come again: mean of three seeds"
+caption = "Recall of the last value of at most 8 keys that come again: mean of three seeds"
 show_figure(figure, "26_2_keys_again", caption)
 
 # %% tags=["check"]

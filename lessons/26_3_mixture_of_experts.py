@@ -261,10 +261,10 @@ for model, gain in ((BALANCED, 0.046), (SINGLE, 0.040)):
 # %% [markdown]
 # The balanced mixtures have a lower loss than the dense model, on average by .046 with k = 2 and by .040 with
 # k = 1. There is a gain with each seed: even the worst balanced mixture is better than the best dense model.
-# The gain is there on the training text as well, so the additional parameters help to fit the text. In a
-# first experiment, with wider networks and 200 steps, there was no such gain. With k = 2 it was .011, less
-# than seeds differ, and with k = 1, whose learning rate was not searched, the loss was higher with each seed.
-# Then we chose narrower networks and longer trainings.
+# There is also a gain on the training text, so the additional parameters help to fit the text. A first
+# experiment, with wider networks and 200 steps, showed no clear gain. With k = 2 the loss was lower by .011
+# on average, and the seeds differed by more. With k = 1, whose learning rate was not searched, the loss was
+# higher than that of the dense model with each seed. Then we chose narrower networks and longer trainings.
 
 # %% tags=["check"]
 for balanced, collapsed in ((BALANCED, UNBALANCED), (SINGLE, COLLAPSED)):
@@ -273,9 +273,10 @@ for balanced, collapsed in ((BALANCED, UNBALANCED), (SINGLE, COLLAPSED)):
 assert (valid[UNBALANCED] > valid[DENSE]).sum() == 1
 
 # %% [markdown]
-# Without balancing, the loss is higher with every seed, by .032 on average. So on average, most of the gain
-# is lost. With k = 2 and one of the seeds, the loss is even higher than that of the dense model. (The models
-# without balancing had no search for a learning rate of their own, which might lower their loss.)
+# Without balancing, the loss is higher than with balancing: with every seed, and by .032 on average. So on
+# average, most of the gain is lost. With k = 2 and one of the seeds, the loss is even higher than that of the
+# dense model with this seed. (The models without balancing had no search for a learning rate of their own,
+# which might lower their loss.)
 
 # %% tags=["check"]
 seconds = {model: np.mean([r.seconds for r in of]) for model, of in runs.items()}

@@ -40,7 +40,7 @@ rows[1, :3] = [losses[name].mean() for name in latent]
 axes = {"xlabel": "numbers in the KV cache for each token", "ylabel": "validation loss"}
 numbers = np.array([32, 64, 128, 256])
 figure = curves(rows, numbers, labels=["heads", "latent"], **axes)
-caption = "Small GPTs whose KV cache keeps heads, or latent vectors (all but 24 + 8)"
+caption = "Small GPTs whose KV cache keeps heads, or latent vectors (24 + 8 is left out)"
 show_figure(figure, "26_4_loss_by_cache", caption)
 
 # %% [markdown]
@@ -206,23 +206,23 @@ for stage in plan:
 # parameters, and latent vectors are better than separate heads in larger mixtures of experts.
 #
 # "latent, 24 + 8" caches as many numbers as "latent, 16 + 16", but its loss is higher with each seed, by .04
-# on average. One seed makes up half of this, so it may be chance. If it is not, a reason may be that its
-# rotated part has only four pairs of numbers:
+# on average. More than half of this mean comes from a single seed, so the difference may be chance. Another
+# possible reason is that its rotated part has only four pairs of numbers:
 
 # %%
 angles = 64 * 10000.0 ** (-np.arange(0, 8, 2) / 8)  # radians in the 64 positions of our context
 print("turns within the context:", *(f"{turns:.2f}" for turns in angles / (2 * np.pi)))
 
 # %% [markdown]
-# Two of the four pairs make less than a quarter of a turn, so they hardly tell positions apart. (The queries
-# and keys are shorter, too.) "latent, 8 + 8" has the same four pairs. So its higher loss need not come from
+# Two of the four pairs make less than a quarter of a turn, so they hardly tell positions apart. (Its queries
+# and keys are also shorter.) "latent, 8 + 8" has the same four pairs. So its higher loss need not come from
 # the smaller cache.
 #
 # The last three models have two key heads. With QK-norm, each query and key is normalized (Qwen3, 2025). The
 # model "more norms" also has a norm after each sublayer (Gemma 2, 2024) and embeddings multiplied by
-# $\sqrt{D}$, as in Gemma. Its loss is lower with four of five seeds; which part does it is open. In most
-# layers of Gemma 3 (2025), a token attends only to a window. With a window of 16 tokens in one of two layers,
-# the KV cache can grow half as fast, and the loss does not rise. (npformer's KV cache still keeps the older
+# $\sqrt{D}$, as in Gemma. Its loss is lower than that of "QK-norm" with four of five seeds. In most layers of
+# Gemma 3 (2025), a token attends only to a window. With a window of 16 tokens in one of two layers, the KV
+# cache can grow half as fast, and the mean loss does not rise. (npformer's KV cache still keeps the older
 # tokens, and masks them.)
 #
 # **Question.** The table has five seeds and one learning rate. Which differences would you believe? A mean of

@@ -74,7 +74,7 @@ class FamilyRow(NamedTuple):
     name: str
     parameters: int
     steps: int  # the training steps
-    seconds: float  # the mean processor time of a training, so that other load does not count
+    seconds: float  # the mean processor time of a training
     learning_rate: float
     exact: tuple[float, ...]  # the share of the held-out sentences that are translated exactly
     by_length: tuple[float, ...]  # the mean of the same for each of LENGTHS

@@ -2,8 +2,9 @@
 
 To reverse a sentence, a model with absolute positions must know the sentence's length, and longer sentences
 have lengths that did not occur in training. A model with relative positions attends to the token before the
-one that it wrote last. If no token occurs twice, this is right at every length, but the trained models still
-get worse on longer sentences. To copy a sentence, a model with absolute positions takes the token at its own.
+one that it wrote last. If no token occurs twice, this method is right at every length. But the trained models
+still get worse on longer sentences. To copy a sentence, a model with absolute positions attends to the source
+token at the position that it writes.
 """
 
 from collections.abc import Callable, Sequence

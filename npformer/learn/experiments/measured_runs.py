@@ -50,7 +50,7 @@ class Result(NamedTuple):
     parameters: int  # the number of parameters
     valid_loss: float  # of text that was not trained on, such as the validation text, in nats per token
     curve: list[float]  # the training loss, each number the mean of MEAN_OF steps
-    seconds: float  # processor time, which other load changes less than the elapsed time
+    seconds: float  # the processor time: other load changes it less than it changes the elapsed time
     measures: dict[str, list[float]] = {}  # what else is measured, by name  # noqa: RUF012  never changed
 
     @property
