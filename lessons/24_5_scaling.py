@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 24.5 · Scaling
 #
-# *About 45 minutes. You need: the loss of a GPT (lesson 24.1, `24_1_a_gpt_from_its_parts`), the experiment of
+# *About 40 minutes. You need: the loss of a GPT (lesson 24.1, `24_1_a_gpt_from_its_parts`), the experiment of
 # lesson 24.3 (`24_3_from_2017_to_llama`), logarithms.*
 #
 # **After this lesson you can**
@@ -140,22 +140,18 @@ assert_allclose(fit_power_law(N, L[:, -1])[1], -slope, rtol=1e-9)
 assert 0.04 < -slope < 0.06
 assert 2 ** (-1 / slope) > 1e5
 assert np.ptp(parts) < 0.005
-for shorter in L.T[:-1]:
-    assert fit_power_law(N[-3:], shorter[-3:])[1] < fit_power_law(N[:3], shorter[:3])[1]
 
 # %% [markdown]
 # The exponent is about .05, which is small: if the line went on, a model would have to be more than 100,000
 # times as large to halve the loss. Kaplan et al. found the exponent .076, with another text, other tokens,
-# and models that were trained nearly until their loss no longer fell. Ours all read the same number of
-# tokens, and for the largest model this is a short training.
+# and models that were trained nearly until their loss no longer fell.
 #
-# **Question.** The three smallest models have about the same exponent as the three largest. Does this show
-# that the line is straight?
-#
-# <details><summary>Answer</summary>
-# No. Two of the four models belong to both lines. And after the shorter trainings, the three largest models
-# have a smaller exponent than the three smallest.
-# </details>
+# The three smallest models have about the same exponent as the three largest. But after the shorter
+# trainings, that of the three largest is smaller. So four points do not show whether the line is straight.
+
+# %% tags=["check"]
+for shorter in L.T[:-1]:
+    assert fit_power_law(N[-3:], shorter[-3:])[1] < fit_power_law(N[:3], shorter[:3])[1]
 
 # %% [markdown]
 # ## A law with three terms
@@ -255,15 +251,8 @@ assert high[3] / low[3] > 5
 # A law is useful if it predicts losses that were not measured. We hide the largest model and the longest
 # training, and fit the law to the other nine losses. Then we predict the loss of the largest model after the
 # longest training: both N and D lie outside of the fitted range. The bootstrap of the nine losses shows how
-# uncertain this prediction is.
-#
-# **Question.** The standard deviation of the residuals is small. Why is the prediction a stricter test of the
-# law?
-#
-# <details><summary>Answer</summary>
-# The five numbers of the law were chosen so that the residuals are small. But the hidden loss had no
-# influence on these numbers.
-# </details>
+# uncertain this prediction is. The hidden loss had no influence on the five numbers of the law, so this test
+# is stricter than small residuals.
 
 # %%
 inside = (n < N[-1]) & (d < D[-1])  # (16,)
