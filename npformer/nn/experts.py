@@ -22,7 +22,7 @@ from npformer.functional.experts import (
 )
 from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.functional.linear import LinearCache
-from npformer.nn.checks import check_floats
+from npformer.nn.checks import check_floats, check_gradient
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.feed_forward import FeedForward, GatedFeedForward
 from npformer.nn.init import default_rng
@@ -135,9 +135,10 @@ class MixtureOfExperts(Module):
             dbalance: The gradient of cache.balance. None if the loss does not contain it.
         """
         check_floats(dy, (..., self.router.weight.shape[0]), "MixtureOfExperts.backward", "dy")
-        xp = array_module(dy)
+        xp, dy_rows = array_module(dy), dy.reshape(-1, dy.shape[-1])  # (N, D)
+        check_gradient(dy_rows, cache.router.x.shape, "MixtureOfExperts")
         # y = combine(weights, outputs), outputs in the order of the tokens
-        dweights, doutputs = combine_backward(dy.reshape(-1, dy.shape[-1]), cache.combine)
+        dweights, doutputs = combine_backward(dy_rows, cache.combine)
         # outputs = concatenated[argsort(order)], whose inverse is order
         dparts = xp.split(doutputs.reshape(-1, dy.shape[-1])[cache.order], cache.cuts)
         # concatenated = the outputs of all experts

@@ -123,7 +123,7 @@ def test_arrays_of_another_library_become_arrays_of_numpy(shape):
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -0.5])
 def test_a_weight_that_is_none(wrong):
     layer = uniform(2, 3, 4)
-    layer[1, 2, 3] = wrong
+    layer[0, 1, 2], layer[1, 2, 3] = 0, wrong  # 0 is a weight
     with pytest.raises(UserError, match=rf"own\[1, 2, 3\] is {wrong:.3g}, at \[head, query, key\]"):
         require_weights(layer, "own")
 

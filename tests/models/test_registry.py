@@ -188,6 +188,12 @@ def test_the_longest_text_is_read_and_a_longer_one_is_refused(kind):
         inputs[place] = [[1] * 5]
         with pytest.raises(UserError, match=r"5 .*4"):
             model.forward(*inputs)
+    if hasattr(model.config, "source_vocab"):
+        memory, state = model.encode(np.array([[1, 1]])), None
+        for position in range(4):
+            _, state = model.decode_step(np.array([1]), position, state, *memory)
+        with pytest.raises(UserError, match=r"^target is 5 tokens long and the model's limit is 4"):
+            model.decode_step(np.array([1]), 4, state, *memory)
 
 
 @every_kind

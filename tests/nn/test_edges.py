@@ -101,9 +101,13 @@ def test_rows_without_entries_are_refused(function):
 
 X = np.random.default_rng(0).standard_normal((2, 5, 8))
 F64 = {"dtype": np.float64}
+LATENT = F64 | {"rotary": nn.RotaryPositions(9, 6, rotated=2, **F64)}
 # the layers, with what forward takes
 LAYERS = {
     "Linear": (nn.Linear(8, 4, **F64), X),
+    "LoRALinear": (nn.LoRALinear(nn.Linear(8, 4, **F64), 2), X),
+    "MixtureOfExperts": (nn.MixtureOfExperts(8, 4, 3, **F64), X),
+    "Similarity": (nn.Similarity("dot", 8, 8), X, X),
     "TiedProjection": (nn.TiedProjection(nn.Embedding(7, 8, **F64).weight), X),
     "Embedding": (nn.Embedding(7, 8, **F64), np.zeros((2, 5), int)),
     "InputEmbedding": (nn.InputEmbedding(7, 8, 9, **F64), np.zeros((2, 5), int)),
@@ -115,6 +119,10 @@ LAYERS = {
     "GatedFeedForward": (nn.GatedFeedForward(8, 16, **F64), X),
     "MultiHeadAttention": (nn.MultiHeadAttention(8, 2, **F64), X),
     "RelativeAttention": (nn.RelativeAttention(8, 2, **F64), X),
+    "BucketedAttention": (nn.BucketedAttention(8, 2, **F64), X),
+    "CappedAttention": (nn.CappedAttention(8, 2, **F64), X),
+    "QKNormAttention": (nn.QKNormAttention(8, 2, **F64), X),
+    "MultiHeadLatentAttention": (nn.MultiHeadLatentAttention(8, 2, d_latent=3, **LATENT), X),
     "SimilarityAttention": (nn.SimilarityAttention(8, 2, **F64), X),
     "LatentAttention": (nn.LatentAttention(8, 5, **F64), X),
     "BasicSelfAttention": (nn.BasicSelfAttention(), X),
@@ -152,6 +160,39 @@ WRONG = {
 }
 
 
+NOT_FITTING = {
+    "narrower": lambda x: x[..., :-1],
+    "without axes": lambda x: x.ravel()[0].reshape(()),
+    "a list": lambda x: x.tolist(),
+    "nothing": lambda x: None,
+    "of another kind": lambda x: x.astype(float if x.dtype.kind == "i" else int),
+    "truth values": lambda x: x > 0,
+}
+ANY_SHAPE = {"narrower": ("Embedding", "InputEmbedding", "BasicSelfAttention", "Dropout")}
+ANY_SHAPE["without axes"] = ("Embedding", "Dropout")
+
+
+@pytest.mark.parametrize("wrong", NOT_FITTING)
+@pytest.mark.parametrize("name", [name for name in LAYERS if name != "LearnedPositions"])
+def test_forward_says_in_one_sentence_what_is_wrong_with_each_input(name, wrong):
+    layer, *inputs = LAYERS[name]
+    if name not in ANY_SHAPE.get(wrong, ()):
+        for index, x in enumerate(inputs):
+            if isinstance(x, np.ndarray):
+                with pytest.raises(UserError, match=r"^\w+ takes "):
+                    layer.forward(*inputs[:index], NOT_FITTING[wrong](x), *inputs[index + 1 :])
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_mask_without_padding_is_no_mask(name):
+    layer, *inputs = LAYERS[name]
+    if "mask" in inspect.signature(layer.forward).parameters:
+        shape = (2, 5) if name != "BasicSelfAttention" else (2, 1, 5)
+        shape = (2, 1, 1, 5) if isinstance(layer, nn.MultiHeadAttention) else shape
+        y, masked = layer.forward(*inputs)[0], layer.forward(*inputs, mask=np.ones(shape, bool))[0]
+        np.testing.assert_allclose(masked, y, rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", LAYERS)
 def test_backward_says_in_one_sentence_what_is_wrong_with_dy(name, wrong):
@@ -160,6 +201,6 @@ def test_backward_says_in_one_sentence_what_is_wrong_with_dy(name, wrong):
     y = np.stack([y, y]) if name == "LearnedPositions" else y  # dy has an axis for the sentences
     if name in ("LearnedPositions", "RotaryPositions") and "sentence" in wrong:
         return  # any number of them
-    with pytest.raises(UserError, match=r"^\w+\.backward takes .*dy (of shape|is|has dtype)"):
+    with pytest.raises(UserError, match=rf"^({name}|Linear|Embedding)\.backward takes .*dy (of|is|has) "):
         layer.backward(WRONG[wrong](y), cache)
     layer.backward(np.ones(y.shape), cache)

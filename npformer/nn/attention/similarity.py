@@ -106,6 +106,8 @@ class Similarity(Module):
 
     def backward(self, dscores: Array, cache: SimilarityCache) -> tuple[Array, Array]:
         """Return the gradients dq (..., T, d_query) and dk (..., S, d_key)."""
+        batch = np.broadcast_shapes(cache.q.shape[:-2], cache.k.shape[:-2])
+        check_gradient(dscores, (*batch, cache.q.shape[-2], cache.k.shape[-2]), "Similarity")
         _, pair_backward = SIMILARITIES[self.kind]
         # scores = pair(q, k, weights) scale
         dscores = dscores if self.scale is None else dscores * self.scale
