@@ -27,7 +27,7 @@ from npformer.models.t5 import T5, T5Config
 from npformer.models.transformer import Transformer, TransformerCache, TransformerConfig
 from npformer.models.universal import UniversalConfig, UniversalTransformer
 from npformer.models.vit import ViT, ViTConfig
-from npformer.storage.checkpoint import Checkpoint, check_floats
+from npformer.storage.checkpoint import Checkpoint
 from npformer.validation import require_file_settings, short
 
 # a UniversalConfig is a TransformerConfig
@@ -150,7 +150,6 @@ def model_from_checkpoint(checkpoint: Checkpoint, backend: str = "numpy") -> Mod
         UserError: If its settings are impossible, or if they do not fit its parameters.
     """
     config = config_from_checkpoint(checkpoint)
-    check_floats(checkpoint.parameters, checkpoint.place)
     dtype = next(iter(checkpoint.parameters.values())).dtype
     with in_context(checkpoint.place):
         return model_from_state(config, checkpoint.parameters, dtype).to(backend)

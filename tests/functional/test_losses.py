@@ -42,6 +42,12 @@ def test_targets_of_another_shape_are_refused(loss_of, shape, rng):
         loss_of(rng.standard_normal((2, 3, 4)), targets)
 
 
+def test_padding_is_no_token_of_a_vocabulary_of_one_token():
+    loss, cache = cross_entropy(np.zeros((2, 1)), np.array([0, 7]), pad_id=7)
+    assert loss == 0
+    assert not cross_entropy_backward(1.0, cache).any()
+
+
 def test_a_batch_of_padding_has_loss_0(rng):
     logits = rng.standard_normal((2, 5))
     loss, cache = cross_entropy(logits, np.array([0, 0]), pad_id=0)

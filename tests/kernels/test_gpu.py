@@ -50,6 +50,12 @@ def test_a_target_outside_the_vocabulary_makes_the_loss_nan(wrong):
     assert np.isfinite(float(gpu.cross_entropy(logits, *GPU.place(targets), pad_id=wrong)[0]))
 
 
+def test_an_impossible_token_costs_nothing_at_padding():
+    logits = np.where(np.arange(5) == 0, -np.inf, np.zeros((3, 5)))
+    loss, _ = gpu.cross_entropy(*GPU.place(logits, np.array([1, 0, 2])), pad_id=0)
+    assert float(loss) == pytest.approx(np.log(4))
+
+
 def test_the_table_chooses_by_the_device_of_the_arrays():
     chosen = kernels.choice.choose(
         lambda *args, **settings: "plain", lambda *args, **settings: "cpu", lambda *args, **settings: "gpu"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tiny import tiny_batch, tiny_model
 
+from npformer.functional.tutorial_masks import Masking
 from npformer.kernels import plain_pairs
 from npformer.nn import (
     AddNorm,
@@ -20,6 +21,7 @@ from npformer.nn import (
     RotaryPositions,
     SimilarityAttention,
 )
+from npformer.nn.attention.tutorial import TutorialAttention
 
 LAYERS = {
     FeedForward: (6, 8),
@@ -31,6 +33,7 @@ LAYERS = {
     CappedAttention: (6, 2),
     BucketedAttention: (6, 2),
     QKNormAttention: (6, 2),
+    TutorialAttention: (6, 2),
     MultiHeadLatentAttention: (6, 2),
     InputEmbedding: (9, 6, 7),
 }
@@ -40,6 +43,8 @@ def make(kind, **settings):
     """Return a layer whose initial values are always the same, and what it reads."""
     if kind is MultiHeadLatentAttention:
         settings |= {"d_latent": 4, "rotary": RotaryPositions(3, 5, rotated=2)}
+    if kind is TutorialAttention:
+        settings["masking"] = Masking()
     if kind is not AddNorm:
         settings["rng"] = np.random.default_rng(1)
     x = np.random.default_rng(0).standard_normal((2, 3, 6)).astype(np.float32)

@@ -183,6 +183,23 @@ def test_forward_says_in_one_sentence_what_is_wrong_with_each_input(name, wrong)
                     layer.forward(*inputs[:index], NOT_FITTING[wrong](x), *inputs[index + 1 :])
 
 
+@pytest.mark.parametrize("wrong", [np.ones((2, 5), int), np.ones((3, 5), bool), np.ones((2, 4), bool)])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_mask_of_another_dtype_or_shape_is_refused(name, wrong):
+    layer, *inputs = LAYERS[name]
+    if "mask" in inspect.signature(layer.forward).parameters:
+        with pytest.raises(UserError, match=r"^mask "):
+            layer.forward(*inputs, mask=wrong)
+
+
+@pytest.mark.parametrize("kind", ["MultiHead", "Relative", "Bucketed", "Capped", "Similarity"])
+def test_scores_are_divided_by_the_root_of_the_width_of_a_head(kind):
+    kind = getattr(nn, f"{kind}Attention")
+    scaled, plain = (kind(8, 2, scale=s, rng=np.random.default_rng(0), **F64) for s in (True, False))
+    plain.query.weight.value[...] /= 2  # √4
+    np.testing.assert_allclose(plain(3 * X), scaled(3 * X), rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_mask_without_padding_is_no_mask(name):
     layer, *inputs = LAYERS[name]

@@ -15,6 +15,7 @@ def test_scores_are_divided_by_the_root_of_the_whole_width_of_a_head():
     layer = MultiHeadLatentAttention(D, H, d_latent=C, rotary=rotary, d_head=K)
     assert layer.scale == (R + K) ** -0.5
     assert layer.latent.norm.eps == 1e-6  # as in DeepSeek-V2
+    assert not [name for name, _ in layer.named_parameters() if name.endswith("bias")]
 
 
 @pytest.mark.parametrize("latent_queries", [False, True])
