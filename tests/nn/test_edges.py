@@ -190,6 +190,9 @@ def test_a_mask_of_another_dtype_or_shape_is_refused(name, wrong):
     if "mask" in inspect.signature(layer.forward).parameters:
         with pytest.raises(UserError, match=r"^mask "):
             layer.forward(*inputs, mask=wrong)
+        if not isinstance(layer, nn.MultiHeadAttention | nn.BasicSelfAttention):
+            with pytest.raises(UserError, match=r"^mask has shape \(5,\) and the tokens \(2, 5\)"):
+                layer.forward(*inputs, mask=np.ones(5, bool))
 
 
 @pytest.mark.parametrize("kind", ["MultiHead", "Relative", "Bucketed", "Capped", "Similarity"])
