@@ -1,7 +1,7 @@
 """The inputs of the learner's functions: they are restored after a call that changed them.
 
-Many trials pass arrays and lists that belong to their module. Without this, a function that writes into them
-would change the later trials too.
+Many trials pass arrays, lists and dicts that belong to their module. Without this, a function that writes
+into them would change the later trials too.
 """
 
 import copy
@@ -18,7 +18,7 @@ from npformer.nn.show import named_arrays
 
 
 class Inputs:
-    """The arrays and lists that are passed to a function.
+    """The arrays and lists that are passed to a function, and the dicts that are attributes of its arguments.
 
     Args:
         names: The names of the arguments.
@@ -27,25 +27,32 @@ class Inputs:
     Attributes:
         arrays: The arrays by name. Those in a cache have names such as cache.weights.
         before: Copies of them, from before the call.
-        lists: The lists by name.
+        containers: The lists and dicts by name. The dicts have names such as pieces.ranks.
     """
 
     def __init__(self, names: Sequence[str], args: Sequence[Any]) -> None:
         self.arrays: dict[str, Array] = dict(_named(names, args))
         self.before = {name: np.array(array) for name, array in self.arrays.items()}
-        pairs = zip(names, args, strict=False)
-        self.lists = {name: thing for name, thing in pairs if isinstance(thing, list)}
-        self._lists_before = copy.deepcopy(self.lists)
+        self.containers: dict[str, Any] = {}
+        self._contents: dict[str, Any] = {}
+        for name, thing in zip(names, args, strict=False):
+            if isinstance(thing, list):
+                self.containers[name], self._contents[name] = thing, copy.deepcopy(thing)
+            for part, value in getattr(thing, "__dict__", {}).items():
+                if isinstance(value, dict):
+                    place = f"{name}.{part}"
+                    self.containers[place], self._contents[place] = value, dict(value)
 
     def restore(self) -> list[str]:
-        """Restore what the function changed, and return the names of the arrays and lists that it changed."""
+        """Restore what the function changed, and return the names of the arrays, lists and dicts."""
         changed = [name for name, old in self.before.items() if not _equal(old, self.arrays[name])]
         for name in changed:
             self.arrays[name][...] = self.before[name]
-        for name, old in self._lists_before.items():
-            if not _is_same(self.lists[name], old):
+        for name, old in self._contents.items():
+            if not _is_same(container := self.containers[name], old):
                 changed.append(name)
-                self.lists[name][:] = old
+                container.clear()
+                container.update(old) if isinstance(old, dict) else container.extend(old)
         return changed
 
 
@@ -73,10 +80,12 @@ def _equal(one: Array, other: Array) -> bool:
     return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
 
 
-def _is_same(one: list[Any], other: list[Any]) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(one[key] is other[key] for key in one)
     try:
         return one == other
-    except ValueError:  # the learner put an array into the list
+    except ValueError:  # the learner put an array into it
         return False
 
 

@@ -128,7 +128,7 @@ def _none_names(error: Exception, file: str) -> Iterator[str]:
 
 
 class Watched:
-    """A function that raises `Fault` if it writes into one of its arguments that is an array or a list.
+    """A function that raises `Fault` if it writes into one of its arguments.
 
     Args:
         name: The function's name, for messages.
@@ -163,7 +163,7 @@ class Watched:
         if changed:
             what = say("the cache") if changed[0].startswith("cache") else say("its input")
             clue = say("input modified: y *= 2 and y[i] = 0 change the caller's array, so make a new array")
-            if changed[0] in inputs.lists:
+            if changed[0] in inputs.containers:
                 clue = say("input modified: append, pop and del change the caller's list, so make a new list")
             raise Fault(
                 say(

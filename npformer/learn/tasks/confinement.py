@@ -74,7 +74,8 @@ def confine_to(folder: Path) -> None:
     rules = call(_CREATE_RULESET, handled, len(handled), 0)
     packages = {Path(__file__).parents[2], Path(np.__file__).parents[1]}
     libraries = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    python = {Path(sys.executable), Path(sys.prefix, "pyvenv.cfg")}
+    library = str(sysconfig.get_config_var("INSTSONAME"))  # libpython, which a shared build loads
+    python = {Path(sys.executable), Path(sys.prefix, "pyvenv.cfg"), Path(sys.base_prefix, "lib", library)}
     for path in {*map(Path, _SYSTEM), *python, *packages, *libraries, folder.parent}:
         _allow(rules, path, _READ)
     _allow(rules, folder, rights)

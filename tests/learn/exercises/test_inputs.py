@@ -1,6 +1,7 @@
 """The inputs of the learner's functions are restored after a call that changes them."""
 
 from collections import namedtuple
+from types import SimpleNamespace
 
 import numpy as np
 from mistake_tables import functions_of
@@ -13,13 +14,16 @@ from npformer.learn.exercises.topics import losses
 Cache = namedtuple("Cache", "x weights")
 
 
-def test_arrays_lists_and_caches_are_restored_and_those_that_changed_are_named():
+def test_what_is_passed_is_restored_and_what_changed_is_named():
     x, tokens, cache = np.arange(3.0), [[5], [6, 7]], Cache(np.zeros(2), np.ones(2))
-    inputs = Inputs(["x", "tokens", "cache"], [x, tokens, cache])
+    pieces = SimpleNamespace(ranks={"a": 1})
+    inputs = Inputs(["x", "tokens", "cache", "pieces"], [x, tokens, cache, pieces])
     x += 1
     cache.weights[0] = np.nan
     tokens.pop()[0] = 8
-    assert inputs.restore() == ["x", "cache.weights", "tokens"]
+    pieces.ranks["b"] = 2
+    assert inputs.restore() == ["x", "cache.weights", "tokens", "pieces.ranks"]
+    assert pieces.ranks == {"a": 1}
     assert x.tolist() == [0, 1, 2]
     assert cache.weights.tolist() == [1, 1]
     assert tokens == [[5], [6, 7]]
