@@ -64,6 +64,7 @@ def test_one_example_of_a_batch():
         ({"attentions": uniform(2, 3, 4), "x": 1}, "weights is a dict with 'attentions': give one entry"),
         ({"x": 5}, "weights is a dict with 'x'"),
         (((uniform(2, 3, 4),), ()), "its steps have different numbers of layers"),
+        (((), (uniform(2, 3, 4),)), "its steps have different numbers of layers"),
         (
             {"attentions": None, "own_attention": uniform(2, 3)},
             r"give one entry, .*weights\['own_attention'\]",

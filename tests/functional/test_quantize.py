@@ -7,9 +7,12 @@ from npformer import UserError
 from npformer.functional import quantize
 
 
+@pytest.mark.parametrize("size", [1, 1e-3])
 @pytest.mark.parametrize("bits", [2, 4, 8])
-def test_the_error_of_a_quantized_weight_is_half_a_scale_and_one_column_does_not_touch_the_others(bits, rng):
-    weight = rng.standard_normal((12, 5))
+def test_the_error_of_a_quantized_weight_is_half_a_scale_and_one_column_does_not_touch_the_others(
+    bits, size, rng
+):
+    weight = size * rng.standard_normal((12, 5))
     weight[:, 2] *= 100
     weight[:, 4] = 0
     errors = {}
@@ -19,6 +22,7 @@ def test_the_error_of_a_quantized_weight_is_half_a_scale_and_one_column_does_not
         assert abs(found.q.astype(int)).max() == 2 ** (bits - 1) - 1
         errors[per] = abs(found.value - weight)
         assert (errors[per] <= found.scale / 2 + 1e-12).all()
+        assert (found.scale <= abs(weight).max()).all() or per == "channel"
         assert not found.value[:, 4].any()
     assert errors["channel"][:, :2].sum() < errors["tensor"][:, :2].sum() / 1.5
 

@@ -275,6 +275,13 @@ def test_a_linear_map_of_two_dtypes_has_the_promoted_one(weights):
     assert {dx.dtype, dweight.dtype, dbias.dtype} == {np.dtype(weights)}
 
 
+def test_a_relu_whose_dropout_keeps_half_of_the_numbers():
+    """Each of them is multiplied by 2, and so is its gradient."""
+    y, cache = cpu.relu_dropout(np.ones((4, 50)), 0.5, rng(0))
+    assert set(np.unique(y)) == {0, 2}
+    np.testing.assert_array_equal(cpu.relu_dropout_backward(np.ones((4, 50)), cache), y)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])
 @pytest.mark.parametrize("name", ["linear", "relu_dropout", "dropout", "rms_norm"])
 def test_a_kernel_takes_a_dy_of_another_precision(name, dtype):

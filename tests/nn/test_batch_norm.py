@@ -55,6 +55,9 @@ def test_update_ignores_caches_without_statistics():
     norm.update(norm.forward(X[:1, :1], train=True)[1])  # one token has a mean but no variance
     np.testing.assert_allclose(norm.running_mean, 0.1 * X[0, 0])
     assert np.isfinite(norm.running_variance).all()
+    before = norm.running_variance.copy()
+    norm.update(norm.forward(X[:1, :2], train=True)[1])
+    np.testing.assert_allclose(norm.running_variance, 0.9 * before + 0.1 * X[0, :2].var(0, ddof=1))
 
 
 def test_float32_stays_float32_and_astype_converts_the_running_statistics():

@@ -67,6 +67,16 @@ def test_a_part_that_points_to_its_model():
     assert [name for name, _ in model.named_parameters()] == ["held.0.weight", "held.0.bias"]
 
 
+def test_an_old_parameter_that_a_flattened_module_gets_is_found():
+    model, before = Pair(), Parameter(np.ones(1))
+    model.flatten()
+    model.zero_grad()
+    model.scale = before
+    before.grad[...] = 1
+    model.zero_grad()
+    assert not before.grad.any()
+
+
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_parameter_that_is_added_or_replaced_later(flat):
     """It is found at once, and it is in the arrays of a flattened model after the next call of flatten."""
