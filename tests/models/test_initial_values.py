@@ -47,8 +47,8 @@ from npformer.models.vit import ViTConfig, ViTEmbedding
 from npformer.nn import (
     AttentionalState,
     Bidirectional,
-    CappedAttention,
     BucketedAttention,
+    CappedAttention,
     Embedding,
     FeedForward,
     GatedFeedForward,
