@@ -43,8 +43,6 @@ class DeepSeekConfig(GPTConfig):
         self.require(
             choices={"positions": ("rotary",), "rotary_scaling": ("none",)},
             counts=("d_latent", "d_query_latent", "d_rotary"),
-            indices=(),
-            shares=(),
         )
         if self.d_rotary % 2:
             raise UserError(f"d_rotary is {self.d_rotary}, and pairs of numbers are rotated: make it even")

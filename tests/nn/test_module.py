@@ -15,6 +15,7 @@ from npformer import Module, Parameter, UserError
 from npformer.functional import cross_entropy, cross_entropy_backward
 from npformer.nn import Embedding, Linear
 from npformer.nn.fixed import FixedParameter
+from npformer.nn.init import UNDRAWN
 from npformer.training.optimizer import Adam
 
 
@@ -65,6 +66,13 @@ def test_a_part_that_points_to_its_model():
     model.held[0].model = model
     assert len(model.modules()) == 2
     assert [name for name, _ in model.named_parameters()] == ["held.0.weight", "held.0.bias"]
+
+
+@pytest.mark.parametrize("n_in", [1, 2])
+def test_a_layer_whose_values_are_not_drawn_can_be_flattened(n_in):
+    layer = Linear(n_in, 3, rng=UNDRAWN).flatten()
+    layer.values[...] = 1  # so they are no longer one number in memory
+    assert (layer.weight.value == 1).all()
 
 
 def test_an_old_parameter_that_a_flattened_module_gets_is_found():
