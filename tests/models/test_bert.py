@@ -171,6 +171,14 @@ def test_segments_are_told_apart_and_the_first_is_the_default():
     assert np.abs(model.forward(IDS, SEGMENT_IDS)[0] - default).max() > 1e-3
 
 
+def test_a_mask_may_be_a_list_and_others_do_not_attend_to_what_it_leaves_out():
+    model, mask = tiny(), [[True, True, False]]
+    one, other = (model.forward(ids, mask=mask)[0][:, :2] for ids in ([[1, 2, 3]], [[1, 2, 4]]))
+    np.testing.assert_array_equal(one, other)
+    with pytest.raises(UserError, match="give a bool for each of the ids"):
+        model.forward([[1, 2, 3]], mask=[[1, 1, 0]])
+
+
 @pytest.mark.parametrize(
     ("ids", "segment_ids", "sentence"),
     [

@@ -195,6 +195,13 @@ def test_a_mask_of_another_dtype_or_shape_is_refused(name, wrong):
                 layer.forward(*inputs, mask=np.ones(5, bool))
 
 
+def test_linear_maps_have_a_bias_unless_they_are_told_otherwise():
+    layers = [nn.Linear(8, 4), nn.Projection(8, [4], [2]), nn.FeedForward(8, 4), nn.MultiHeadAttention(8, 2)]
+    for layer in layers:
+        names = {name for name, _ in layer.named_parameters()}
+        assert {name.replace("weight", "bias") for name in names if name.endswith("weight")} < names
+
+
 @pytest.mark.parametrize("kind", ["MultiHead", "Relative", "Bucketed", "Capped", "Similarity"])
 def test_scores_are_divided_by_the_root_of_the_width_of_a_head(kind):
     kind = getattr(nn, f"{kind}Attention")

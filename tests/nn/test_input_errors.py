@@ -113,6 +113,7 @@ HEADS = LAYERS["MultiHeadAttention"].forward
         (lambda: LocalPredictive(SIMILARITY).forward(X, np.ones((1, 3, 4))), "takes equal batch sizes"),
         (lambda: FeedForward(8, 8, activation="rellu"), "activation is 'rellu': choose one of"),
         (lambda: MultiHeadAttention(8, 2, activation="rellu"), "activation is 'rellu': choose one of"),
+        (lambda: MultiHeadAttention(8, 2, fused="qk"), "fused is 'qk': choose one of no, kv, qkv"),
         (lambda: CAPPED.backward(np.ones(5), CAPPED.forward(X)[1]), r"dy of shape \(2, 3, 5\)"),
         (lambda: HardAttention(SIMILARITY).forward(X[0], X), r"takes queries of shape \(B, T, 6\)"),
         (lambda: AttentionalState(4, 6).forward(X, X), r"takes context of shape \(..., 4\)"),
