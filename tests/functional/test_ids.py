@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from npformer import UserError
-from npformer.functional.ids import check_pairs, take_ids
+from npformer.functional.ids import check_ids, check_pairs, take_ids
 
 
 def taken(ids, **settings):
@@ -33,6 +33,11 @@ def taken(ids, **settings):
 def test_wrong_ids(ids, settings, message):
     with pytest.raises(UserError, match=message):
         taken(ids, **settings)
+
+
+def test_a_text_of_the_largest_length_is_right():
+    check_ids(np.ones((1, 4), int), 9, 4, "ids")
+    check_ids(np.ones((1, 1), int), 9, 4, "ids", start=3)
 
 
 def test_source_and_target_need_equally_many_sentences():

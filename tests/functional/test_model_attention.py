@@ -5,6 +5,7 @@ import pytest
 
 from npformer.errors import UserError
 from npformer.functional.model_attention import layers_of, require_weights
+from npformer.nn import Linear
 
 
 def uniform(*shape):
@@ -75,6 +76,7 @@ def test_one_example_of_a_batch():
         (np.zeros(4), r"weights has shape \(4,\)"),
         (np.full((2, 2), "a"), "weights holds <U1: give real numbers"),
         (np.eye(2, dtype=complex), "weights holds complex128: give real numbers"),
+        (Linear(2, 2), "weights is a Linear, a model and no array: give the weights that it computes"),
         ("gpt2", r"weights is 'gpt2': give arrays; of a folder, npformer.load\(FOLDER\)"),
     ],
 )

@@ -10,6 +10,7 @@ from npformer.models.gemma2 import Gemma2Config
 from npformer.models.gpt import GPT, GPT_PRESETS, GPTConfig
 from npformer.models.registry import build
 from npformer.models.smollm3 import SmolLM3Config
+from npformer.nn import MultiHeadAttention
 
 SIZES = {"vocab_size": 9, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
 LLAMA = {"norm": "rms", "positions": "rotary", "n_kv_heads": 2, "activation": "swiglu", "bias": False}
@@ -260,6 +261,12 @@ def test_dropout_acts_on_attention_weights(config):
     model = build(config(**SIZES, dropout=0.5))
     _, cache = model.forward(IDS, train=True, rng=np.random.default_rng(0))
     assert all(layer.self_attention.attention.dropout_mask is not None for layer in cache.layers)
+
+
+def test_the_scores_of_a_gemma_2_are_scaled_by_a_width_of_the_configuration():
+    model = build(Gemma2Config(**SIZES, scale_width=9))
+    scales = {part.scale for part in model.modules() if isinstance(part, MultiHeadAttention)}
+    assert [*scales] == [pytest.approx(1 / 3)]
 
 
 def test_a_gemma_has_qk_norm_or_a_cap():

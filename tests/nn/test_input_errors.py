@@ -5,6 +5,7 @@ import pytest
 
 from npformer import UserError
 from npformer.functional import attention
+from npformer.models.classifier import ClassifierHead
 from npformer.nn import (
     AddNorm,
     BatchNorm,
@@ -113,6 +114,7 @@ HEADS = LAYERS["MultiHeadAttention"].forward
         (lambda: LocalPredictive(SIMILARITY).forward(X, np.ones((1, 3, 4))), "takes equal batch sizes"),
         (lambda: FeedForward(8, 8, activation="rellu"), "activation is 'rellu': choose one of"),
         (lambda: MultiHeadAttention(8, 2, activation="rellu"), "activation is 'rellu': choose one of"),
+        (lambda: ClassifierHead(8, 3, hidden="relux"), "hidden is 'relux': choose one of tanh, relu"),
         (lambda: MultiHeadAttention(8, 2, fused="qk"), "fused is 'qk': choose one of no, kv, qkv"),
         (lambda: CAPPED.backward(np.ones(5), CAPPED.forward(X)[1]), r"dy of shape \(2, 3, 5\)"),
         (lambda: HardAttention(SIMILARITY).forward(X[0], X), r"takes queries of shape \(B, T, 6\)"),
