@@ -14,6 +14,7 @@ from npformer.errors import UserError
 from npformer.generation.state import CachedState, PrefixState
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.recurrent.config import ARCHITECTURES
+from npformer.models.recurrent.encoder import Bridge
 from npformer.models.registry import (
     architecture,
     attention_layers,
@@ -285,3 +286,14 @@ def test_a_model_without_attention_shows_none(tmp_path, monkeypatch, capsys):
     assert main(f"train --architecture rnn --run bare {SHORT} --set d_hidden=16".split()) == 0
     assert main(["attention", "--model", "bare", "1 2 3"]) == 2
     assert "this model has no attention" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("bidirectional", "last", "first"), [(True, 4, 4), (False, 8, 0)])
+def test_the_decoder_begins_with_the_final_state_of_each_direction(bidirectional, last, first):
+    """The last position holds that of the forward direction, and the first one that of the other."""
+    bridge = Bridge(RecurrentConfig(**RECURRENT | {"d_hidden": 8}, bidirectional=bidirectional), 5)
+    state, cache = bridge.forward(np.ones((2, 3, 8), np.float32))
+    read = bridge.backward(np.ones_like(state), cache)[0] != 0  # (S, N)
+    assert read[2].tolist() == [True] * last + [False] * first
+    assert read[0].tolist() == [False] * last + [True] * first
+    assert not read[1].any()
