@@ -35,6 +35,15 @@ def test_the_distances_of_the_papers_figure():
     assert F.clipped_distance(3, 3, 9, Q).tolist() == [[9, 10, 11], [8, 9, 10], [7, 8, 9]]
 
 
+@either_way
+def test_far_keys_have_the_vectors_of_the_largest_distance(pair):
+    """There are five vectors, so the largest distance is 2."""
+    distance = F.clipped_distance(4, 6, 2, Q)
+    scores = np.einsum("bhtk,bhtsk->bhts", Q, K[:, :, None] + KEY_POSITIONS[distance]) / math.sqrt(5)
+    expected = np.einsum("bhts,bhtsl->bhtl", F.softmax(scores)[0], V[:, :, None] + VALUE_POSITIONS[distance])
+    np.testing.assert_allclose(pair[0](*ARRAYS)[0], expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     "settings",
     [

@@ -16,6 +16,7 @@ def test_the_buckets_of_an_encoder_and_of_a_decoder():
     assert relative_buckets(1, 24, np.zeros(1), **few, start=12)[0].tolist() == encoder
     assert relative_buckets(1, 24, np.zeros(1), **few, both_sides=False, start=20)[0].tolist() == decoder
     assert relative_buckets(2, 3, np.zeros(1)).tolist() == [[0, 17, 18], [1, 0, 17]]
+    assert relative_buckets(1, 1, np.zeros(1), both_sides=False, start=1000).item() == 31
     usual = [relative_buckets(1, 1, np.zeros(1), start=distance).item() for distance in (8, 16, 32, 64, 128)]
     assert usual == [8, 10, 12, 14, 15]  # a bucket for each factor of sqrt(2), and the last one
 

@@ -29,6 +29,11 @@ def test_the_formula_entry_by_entry():
     assert np.allclose(rollout.sum(-1), 1, rtol=0, atol=1e-14)
 
 
+def test_one_example_of_a_batch():
+    weights = random_weights(3, 2, 2, 4, 4)
+    np.testing.assert_array_equal(attention_rollout(weights, example=1), attention_rollout(weights[:, 1:]))
+
+
 def test_attention_to_the_token_before():
     """After n layers that attend to the token before, the share at distance k is binomial."""
     before = np.eye(6, k=-1)

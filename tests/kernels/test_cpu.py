@@ -12,6 +12,7 @@ from npformer.functional.masks import causal_mask
 from npformer.kernels import cpu, plain_pairs
 from npformer.kernels.cpu.block_attention import BlockAttentionCache
 from npformer.kernels.cpu.blocks import blocks
+from npformer.kernels.cpu.dropout import draw_factors
 from npformer.kernels.cpu.long_attention import long_attention
 from npformer.kernels.shared import draw_dropout_mask
 
@@ -273,6 +274,10 @@ def test_a_linear_map_of_two_dtypes_has_the_promoted_one(weights):
     assert y.dtype == weights
     dx, dweight, dbias = kernels.linear_backward(np.ones_like(y), cache)
     assert {dx.dtype, dweight.dtype, dbias.dtype} == {np.dtype(weights)}
+
+
+def test_the_factors_of_dropout_have_the_dtype_of_the_numbers():
+    assert draw_factors(np.ones(9, np.float32), 0.5, rng(0)).dtype == np.float32
 
 
 def test_a_relu_whose_dropout_keeps_half_of_the_numbers():

@@ -42,7 +42,7 @@ from npformer.models.transformer import (
     SequenceEncoderLayer,
     Transformer,
 )
-from npformer.models.universal import UniversalConfig
+from npformer.models.universal import UniversalConfig, UniversalDecoder, UniversalEncoder
 from npformer.models.vit import ViTConfig, ViTEmbedding
 from npformer.nn import (
     AttentionalState,
@@ -165,6 +165,8 @@ LAYERS = {
     "PreNormDecoderLayer": of_kind(PreNormDecoderLayer, norm="pre", final_norm=True),
     "SequenceEncoderLayer": of_kind(SequenceEncoderLayer, norm="n-dan"),
     "SequenceDecoderLayer": of_kind(SequenceDecoderLayer, norm="n-dan"),
+    "UniversalEncoder": of_kind(UniversalEncoder, n_layers=2),
+    "UniversalDecoder": of_kind(UniversalDecoder, n_layers=2),
     "Encoder": of_kind(Encoder),
     "Decoder": of_kind(Decoder),
     "RecurrentEncoder": of_layer(RecurrentEncoder, RecurrentConfig(**RECURRENT_SIZES)),
@@ -230,8 +232,9 @@ def test_the_least_number_of_parameters_of_a_vit_counts_the_matrices_of_its_laye
     assert model.config.least_parameters == sum(p.value.size for p in layers if p.value.ndim > 1)
 
 
-def test_the_vectors_of_a_table_have_a_length_of_about_1():
-    assert Embedding(400, 64).weight.value.std() == pytest.approx(1 / 8, rel=0.05)
+@pytest.mark.parametrize("kind", [Embedding, LearnedPositions])
+def test_the_vectors_of_a_table_have_a_length_of_about_1(kind):
+    assert kind(400, 64).weight.value.std() == pytest.approx(1 / 8, rel=0.05)
 
 
 def test_nothing_is_drawn_for_a_model_whose_values_are_read_from_a_file():

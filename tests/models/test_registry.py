@@ -244,6 +244,10 @@ def test_every_input_has_ids_of_the_vocabulary(kind):
         inputs[place] = wrong
         with pytest.raises(UserError, match=f"^{name}.* 9"):
             model.forward(*inputs)
+    if "source" in names:
+        model.encode(right)
+        with pytest.raises(UserError, match=r"^source.* 9"):
+            model.encode(wrong)
 
 
 @every_kind
@@ -283,8 +287,9 @@ def test_a_vit_checks_the_settings_that_it_shares_with_a_bert_and_its_images():
     assert config.replace(patch_size=(2, 2)).max_length == 1 + 2 * 3
     with pytest.raises(UserError, match="d_model 8 is not divisible by n_heads 3"):
         config.replace(n_heads=3)
-    with pytest.raises(UserError, match="n_classes is -1: "):
-        config.replace(n_classes=-1)
+    for name, wrong in (("n_classes", -1), ("n_colours", 0)):
+        with pytest.raises(UserError, match=f"{name} is {wrong}: "):
+            config.replace(**{name: wrong})
     with pytest.raises(
         UserError, match=r"images of \(4, 6\) pixels cannot be cut into patches of \(3, 3\): "
     ):

@@ -1,6 +1,7 @@
 """Sizes that are no whole numbers, and sequences without positions: one sentence, or the empty result."""
 
 import inspect
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from npformer import functional as F
 from npformer import nn
 from npformer.errors import UserError
+from npformer.functional.tutorial_masks import Masking
+from npformer.nn.attention.tutorial import TutorialAttention
 
 # what these layers need besides their sizes
 WITH = {
@@ -202,9 +205,10 @@ def test_linear_maps_have_a_bias_unless_they_are_told_otherwise():
         assert {name.replace("weight", "bias") for name in names if name.endswith("weight")} < names
 
 
-@pytest.mark.parametrize("kind", ["MultiHead", "Relative", "Bucketed", "Capped", "Similarity"])
+@pytest.mark.parametrize("kind", ["MultiHead", "Relative", "Bucketed", "Capped", "Similarity", "Tutorial"])
 def test_scores_are_divided_by_the_root_of_the_width_of_a_head(kind):
-    kind = getattr(nn, f"{kind}Attention")
+    tutorial = partial(TutorialAttention, masking=Masking())
+    kind = tutorial if kind == "Tutorial" else getattr(nn, f"{kind}Attention")
     scaled, plain = (kind(8, 2, scale=s, rng=np.random.default_rng(0), **F64) for s in (True, False))
     plain.query.weight.value[...] /= 2  # √4
     np.testing.assert_allclose(plain(3 * X), scaled(3 * X), rtol=1e-12)
