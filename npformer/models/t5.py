@@ -97,7 +97,7 @@ class T5(Transformer):
     def make_output(self, rng: np.random.Generator, dtype: Any) -> ScaledOutput:
         """Return the output layer."""
         c = self.config
-        output: Any = TiedProjection(self.target.tokens.weight, dtype=dtype)
+        output: Any = TiedProjection(self.target.tokens.weight)
         if c.own_output:
             output = Linear(c.d_model, c.target_vocab, bias=False, rng=rng, dtype=dtype)
         return ScaledOutput(output, 1 / math.sqrt(c.d_model) if c.scale_output else 1.0)

@@ -51,6 +51,20 @@ def test_attention_without_keys_is_refused(on):
         on.kernels.attention(*short)
 
 
+def test_huge_scores_of_one_query_leave_the_weights_of_the_others_alone(on):
+    q, k, v = (rng(seed).standard_normal((2, 2, 3, 4)) for seed in range(3))
+    q[:, :, 0] *= 1e4
+    y, _ = on.kernels.attention(*on.place(q, k, v))
+    np.testing.assert_allclose(to_numpy(y), F.attention(q, k, v)[0], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("mask", [np.ones((3, 2), bool), np.ones((3, 3), int)], ids=["shape", "dtype"])
+def test_a_mask_that_does_not_fit_is_refused(on, mask):
+    short, _ = on.random(np.float32, (2, 2, 3, 4), (2, 2, 3, 4), (2, 2, 3, 5))
+    with pytest.raises(UserError, match=r"^mask has "):
+        on.kernels.attention(*short, *on.place(mask))
+
+
 @dtypes
 def test_an_unevaluated_product_is_written_or_added(on, dtype):
     (*short, dy), (*long, long_dy) = on.random(dtype, (2, 5, 4), (4, 3), (3,), (2, 5, 3))

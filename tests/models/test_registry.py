@@ -283,10 +283,13 @@ def test_the_largest_number_of_steps_of_a_universal_transformer():
 
 def test_a_vit_checks_the_settings_that_it_shares_with_a_bert_and_its_images():
     config = ViTConfig(image_size=(4, 6), patch_size=(2, 3), d_model=8, n_layers=1, n_heads=2, d_ff=9)
+    assert config.replace(patch_size=[2, 2]) == config.replace(patch_size=(2, 2))
     assert config.replace(patch_size=(2, 2)).grid == (2, 3)
     assert config.replace(patch_size=(2, 2)).max_length == 1 + 2 * 3
     with pytest.raises(UserError, match="d_model 8 is not divisible by n_heads 3"):
         config.replace(n_heads=3)
+    with pytest.raises(UserError, match="a size of images and patches is 0: "):
+        config.replace(patch_size=(0, 3))
     for name, wrong in (("n_classes", -1), ("n_colours", 0)):
         with pytest.raises(UserError, match=f"{name} is {wrong}: "):
             config.replace(**{name: wrong})

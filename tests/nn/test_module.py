@@ -68,6 +68,12 @@ def test_a_part_that_points_to_its_model():
     assert [name for name, _ in model.named_parameters()] == ["held.0.weight", "held.0.bias"]
 
 
+def test_a_number_that_is_0_keeps_no_other_value_from_being_copied():
+    model = Anything([Linear(2, 3)])
+    model.scale, before = Parameter(np.zeros(())), model.held[0].weight.value.copy()
+    np.testing.assert_array_equal(model.flatten().held[0].weight.value, before)
+
+
 @pytest.mark.parametrize("n_in", [1, 2])
 def test_a_layer_whose_values_are_not_drawn_can_be_flattened(n_in):
     layer = Linear(n_in, 3, rng=UNDRAWN).flatten()

@@ -11,7 +11,6 @@ from npformer.functional.caches import cache_class
 from npformer.functional.linear import LinearCache
 from npformer.models.recurrent.config import RecurrentConfig
 from npformer.nn import Bidirectional, Linear, Recurrent
-from npformer.nn.init import default_rng
 from npformer.nn.module import Module
 from npformer.nn.recurrent import BidirectionalCache, RecurrentCache
 
@@ -30,7 +29,6 @@ class RecurrentEncoder(Module):
     def __init__(
         self, config: RecurrentConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
     ) -> None:
-        rng = default_rng(rng)
         width = config.d_hidden // 2 if config.bidirectional else config.d_hidden
         reader: Any = Bidirectional if config.bidirectional else Recurrent
         settings: dict[str, Any] = {"kind": config.cell, "forget_bias": config.forget_bias, "dtype": dtype}

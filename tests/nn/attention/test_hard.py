@@ -97,6 +97,7 @@ def test_the_expected_loss_computed_with_loops():
         hidden = np.tanh(z[0] @ SMALL_ANSWER.weight[0] + z[1] @ SMALL_ANSWER.weight[1])
         loss -= a[0][i] * a[1][j] * math.log(F.softmax(hidden)[0][1])
     assert expected_loss(*CASE, entropy_weight=ENTROPY) == pytest.approx(loss, rel=1e-13)
+    assert expected_loss(*CASE) == expected_loss(*CASE, entropy_weight=0.0)
 
 
 @pytest.mark.parametrize("baseline", [0.0, -1.3, 40.0])
