@@ -34,6 +34,8 @@ def test_layers_are_chosen_by_their_names_only_if_they_have_names():
     assert [layer.shape for layer in layers_of(named, only="dec")] == [(2, 5, 4)]
     with pytest.raises(UserError, match="only is 'dec', and the weights have no names"):
         layers_of(list(named.values()), only="dec")
+    with pytest.raises(UserError, match="no attention has 'x' in its name: choose from encoder, decoder"):
+        layers_of(named, only="x")
 
 
 def test_numbers_in_lists_and_whole_numbers_are_read():
@@ -65,6 +67,7 @@ def test_one_example_of_a_batch():
         ({"attentions": uniform(2, 3, 4), "x": 1}, "weights is a dict with 'attentions': give one entry"),
         ({"x": 5}, "weights is a dict with 'x'"),
         (((uniform(2, 3, 4),), ()), "its steps have different numbers of layers"),
+        (((uniform(1, 1, 1),), (uniform(1, 1, 1, 2),)), "its steps do not follow each other"),
         (((), (uniform(2, 3, 4),)), "its steps have different numbers of layers"),
         (
             {"attentions": None, "own_attention": uniform(2, 3)},
@@ -101,6 +104,20 @@ def test_the_steps_of_generate_are_joined_and_a_dict_has_its_layers(grows):
 def test_a_list_of_numbers_of_numpy_is_read_as_a_list_of_numbers():
     weights = uniform(3, 3)
     np.testing.assert_array_equal(layers_of([list(row) for row in weights])[0], weights[None])
+
+
+class Output(dict):
+    """What a model of Hugging Face returns."""
+
+    def to_tuple(self):
+        return tuple(self.values())
+
+
+def test_the_output_of_a_model_is_refused_with_the_names_of_its_attentions():
+    with pytest.raises(UserError, match="weights is a Output with 'attentions': give one entry"):
+        layers_of(Output(logits=uniform(2, 3), attentions=(uniform(1, 2, 3, 4),)))
+    with pytest.raises(UserError, match="weights is a Output without attentions"):
+        layers_of(Output(logits=uniform(2, 3), attentions=None))
 
 
 class Foreign:
