@@ -106,14 +106,8 @@ def test_a_list_of_numbers_of_numpy_is_read_as_a_list_of_numbers():
     np.testing.assert_array_equal(layers_of([list(row) for row in weights])[0], weights[None])
 
 
-class Output(dict):
-    """What a model of Hugging Face returns."""
-
-    def to_tuple(self):
-        return tuple(self.values())
-
-
 def test_the_output_of_a_model_is_refused_with_the_names_of_its_attentions():
+    Output = type("Output", (dict,), {"to_tuple": tuple})  # as the classes of Hugging Face
     with pytest.raises(UserError, match="weights is a Output with 'attentions': give one entry"):
         layers_of(Output(logits=uniform(2, 3), attentions=(uniform(1, 2, 3, 4),)))
     with pytest.raises(UserError, match="weights is a Output without attentions"):

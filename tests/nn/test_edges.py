@@ -1,7 +1,7 @@
 """Sizes that are no whole numbers, and sequences without positions: one sentence, or the empty result."""
 
-import inspect
 from functools import partial
+from inspect import isclass, signature
 
 import numpy as np
 import pytest
@@ -22,13 +22,13 @@ WITH = {
 
 def sizes_of(kind):
     """Return the names of the sizes of a class, and those of them that have no default."""
-    parameters = inspect.signature(kind).parameters.values()
+    parameters = signature(kind).parameters.values()
     sizes = [one for one in parameters if one.annotation in ("int", int, "int | None", int | None)]
     return [one.name for one in sizes], [one.name for one in sizes if one.default is one.empty]
 
 
 # a Projection is a Linear, which speaks of n_in
-LAYERS = (kind for kind in vars(nn).values() if inspect.isclass(kind) and issubclass(kind, nn.Module))
+LAYERS = (kind for kind in vars(nn).values() if isclass(kind) and issubclass(kind, nn.Module))
 SIZED = [kind for kind in LAYERS if sizes_of(kind)[1] and kind is not nn.Projection]
 
 
@@ -49,38 +49,6 @@ def test_the_id_whose_vector_is_0_is_in_the_table(wrong):
     with pytest.raises(UserError, match=f"^zero_id is {wrong!r}: there are 9 ids, counted from 0"):
         nn.Embedding(9, 4, zero_id=wrong)
     assert not nn.Embedding(9, 4, zero_id=8).weight.value[8].any()
-
-
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: nn.MultiHeadAttention(8, 2), "attention needs at least one key"),
-        (lambda: nn.SimilarityAttention(8, 2), "a softmax needs at least one entry in each row"),
-        (lambda: nn.GlobalAttention(nn.Similarity("dot", 8, 8)), "a softmax needs at least one entry"),
-        (lambda: nn.LocalMonotonic(nn.Similarity("dot", 8, 8)), "a softmax needs at least one entry"),
-        (lambda: nn.HardAttention(nn.Similarity("dot", 8, 8)), "a softmax needs at least one entry"),
-    ],
-)
-def test_a_memory_without_tokens_is_refused(make, text):
-    x, memory = np.zeros((2, 3, 8), np.float32), np.zeros((2, 0, 8), np.float32)
-    with pytest.raises(UserError, match=text):
-        make().forward(x, memory)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: nn.RelativeAttention(8, 2),
-        lambda: nn.LatentAttention(8, 5),
-        lambda: nn.BasicSelfAttention(),
-        lambda: nn.Recurrent(8, 6),
-        lambda: nn.Recurrent(8, 6, kind="gru"),
-        lambda: nn.Bidirectional(8, 6),
-    ],
-)
-def test_an_empty_sentence_is_refused(make):
-    with pytest.raises(UserError, match="needs at least one"):
-        make().forward(np.zeros((2, 0, 8), np.float32))
 
 
 def test_no_queries_have_no_results_and_no_gradients():
@@ -150,6 +118,25 @@ def test_one_vector_is_a_row_without_other_axes(name):
     np.testing.assert_allclose(layer(x[0, 0]), layer(x)[0, 0], rtol=1e-12)
 
 
+NO_KEY, NO_ENTRY = "attention needs at least one key", "a softmax needs at least one entry in each row"
+WITHOUT_TOKENS = {"MultiHeadAttention": NO_KEY, "SimilarityAttention": NO_ENTRY, "GlobalAttention": NO_ENTRY}
+WITHOUT_TOKENS |= {"LocalMonotonic": NO_ENTRY, "HardAttention": NO_ENTRY}
+
+
+@pytest.mark.parametrize("name", WITHOUT_TOKENS)
+def test_a_memory_without_tokens_is_refused(name):
+    with pytest.raises(UserError, match=WITHOUT_TOKENS[name]):
+        LAYERS[name][0].forward(X, X[:, :0])
+
+
+@pytest.mark.parametrize(
+    "name", ["RelativeAttention", "LatentAttention", "BasicSelfAttention", "Recurrent", "Bidirectional"]
+)
+def test_an_empty_sentence_is_refused(name):
+    with pytest.raises(UserError, match="needs at least one"):
+        LAYERS[name][0].forward(X[:, :0])
+
+
 WRONG = {
     "an axis less": lambda y: np.ones(y.shape[:-1]),
     "wider": lambda y: np.ones((*y.shape[:-1], y.shape[-1] + 1)),
@@ -163,13 +150,16 @@ WRONG = {
 }
 
 
-NOT_FITTING = {
-    "narrower": lambda x: x[..., :-1],
-    "without axes": lambda x: x.ravel()[0].reshape(()),
-    "a list": lambda x: x.tolist(),
-    "nothing": lambda x: None,
-    "of another kind": lambda x: x.astype(float if x.dtype.kind == "i" else int),
-    "truth values": lambda x: x > 0,
+NOT_FITTING = {  # an input, and what is said of it
+    "narrower": (lambda x: x[..., :-1], r"\w+ of shape \(.*\) and got \("),
+    "without axes": (lambda x: np.array(x.ravel()[0]), r"\w+ of shape \(.*\) and got \(\)"),
+    "a list": (lambda x: x.tolist(), r"an array and \w+ is a list: convert it with np\.array"),
+    "nothing": (lambda x: None, r"an array and \w+ is a NoneType"),
+    "of another kind": (
+        lambda x: x.astype(float if x.dtype.kind == "i" else int),
+        r"(floats|integers) and \w+ has dtype",
+    ),
+    "truth values": (lambda x: x > 0, r"(floats|integers) and \w+ has dtype bool"),
 }
 ANY_SHAPE = {"narrower": ("Embedding", "InputEmbedding", "BasicSelfAttention", "Dropout")}
 ANY_SHAPE["without axes"] = ("Embedding", "Dropout")
@@ -178,24 +168,41 @@ ANY_SHAPE["without axes"] = ("Embedding", "Dropout")
 @pytest.mark.parametrize("wrong", NOT_FITTING)
 @pytest.mark.parametrize("name", [name for name in LAYERS if name != "LearnedPositions"])
 def test_forward_says_in_one_sentence_what_is_wrong_with_each_input(name, wrong):
-    layer, *inputs = LAYERS[name]
+    (layer, *inputs), (change, sentence) = LAYERS[name], NOT_FITTING[wrong]
     if name not in ANY_SHAPE.get(wrong, ()):
         for index, x in enumerate(inputs):
             if isinstance(x, np.ndarray):
-                with pytest.raises(UserError, match=r"^\w+ takes "):
-                    layer.forward(*inputs[:index], NOT_FITTING[wrong](x), *inputs[index + 1 :])
+                with pytest.raises(UserError, match=rf"^\w+ takes {sentence}"):
+                    layer.forward(*inputs[:index], change(x), *inputs[index + 1 :])
 
 
-@pytest.mark.parametrize("wrong", [np.ones((2, 5), int), np.ones((3, 5), bool), np.ones((2, 4), bool)])
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_mask_of_another_dtype_or_shape_is_refused(name, wrong):
+@pytest.mark.parametrize("name", [n for n in LAYERS if "mask" in signature(LAYERS[n][0].forward).parameters])
+def test_a_mask_fits_the_tokens_and_is_no_mask_without_padding(name):
     layer, *inputs = LAYERS[name]
-    if "mask" in inspect.signature(layer.forward).parameters:
+    for wrong in (np.ones((2, 5), int), np.ones((3, 5), bool), np.ones((2, 4), bool)):
         with pytest.raises(UserError, match=r"^mask "):
             layer.forward(*inputs, mask=wrong)
-        if not isinstance(layer, nn.MultiHeadAttention | nn.BasicSelfAttention):
-            with pytest.raises(UserError, match=r"^mask has shape \(5,\) and the tokens \(2, 5\)"):
-                layer.forward(*inputs, mask=np.ones(5, bool))
+    shape = (2, 1, 1, 5) if isinstance(layer, nn.MultiHeadAttention) else (2, 1, 5)
+    if not isinstance(layer, nn.MultiHeadAttention | nn.BasicSelfAttention):
+        shape = (2, 5)
+        with pytest.raises(UserError, match=r"^mask has shape \(5,\) and the tokens \(2, 5\)"):
+            layer.forward(*inputs, mask=np.ones(5, bool))
+    y, masked = layer.forward(*inputs)[0], layer.forward(*inputs, mask=np.ones(shape, bool))[0]
+    np.testing.assert_allclose(masked, y, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "source"),
+    [
+        ("CappedAttention", "cap", 50),  # Gemma 2
+        ("QKNormAttention", "eps", 1e-6),  # Qwen3
+        ("RelativeAttention", "max_distance", 16),  # Shaw et al. 2018
+        ("LocalMonotonic", "reach", 10),  # Luong et al. 2015
+        ("LocalPredictive", "reach", 10),
+    ],
+)
+def test_the_default_of_a_setting_is_that_of_its_source(name, setting, source):
+    assert getattr(LAYERS[name][0], setting) == source
 
 
 def test_linear_maps_have_a_bias_unless_they_are_told_otherwise():
@@ -212,16 +219,6 @@ def test_scores_are_divided_by_the_root_of_the_width_of_a_head(kind):
     scaled, plain = (kind(8, 2, scale=s, rng=np.random.default_rng(0), **F64) for s in (True, False))
     plain.query.weight.value[...] /= 2  # √4
     np.testing.assert_allclose(plain(3 * X), scaled(3 * X), rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_mask_without_padding_is_no_mask(name):
-    layer, *inputs = LAYERS[name]
-    if "mask" in inspect.signature(layer.forward).parameters:
-        shape = (2, 5) if name != "BasicSelfAttention" else (2, 1, 5)
-        shape = (2, 1, 1, 5) if isinstance(layer, nn.MultiHeadAttention) else shape
-        y, masked = layer.forward(*inputs)[0], layer.forward(*inputs, mask=np.ones(shape, bool))[0]
-        np.testing.assert_allclose(masked, y, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("wrong", WRONG)

@@ -63,17 +63,6 @@ def test_all_biases_begin_at_0_by_default(kind):
     assert not Recurrent(3, 4, kind=kind).input_projection.bias.value.any()
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Recurrent(3, 4, kind="rnn"), "kind is 'rnn': choose one of lstm, gru"),
-        (lambda: make_layer("gru").forward(X, mask=MASK.astype(int)), "mask has dtype int64: make it bool"),
-        (
-            lambda: make_layer("gru").forward(X, mask=MASK[:, :4]),
-            r"mask has shape \(2, 4\) and the tokens \(2, 5\)",
-        ),
-    ],
-)
-def test_invalid_inputs_are_refused(make, message):
-    with pytest.raises(UserError, match=message):
-        make()
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(UserError, match="kind is 'rnn': choose one of lstm, gru"):
+        Recurrent(3, 4, kind="rnn")

@@ -12,10 +12,6 @@ def make(kind, **settings):
     return kind(8, 2, **settings, rng=np.random.default_rng(1), dtype=np.float64)
 
 
-def test_the_default_cap_is_that_of_gemma_2():
-    assert make(CappedAttention).cap == 50
-
-
 @pytest.mark.parametrize("scale", [True, False])
 @pytest.mark.parametrize("kind", [CappedAttention, BucketedAttention])
 def test_without_an_effect_on_the_scores_it_is_multi_head_attention(kind, scale):

@@ -95,13 +95,6 @@ def test_local_predictive_by_loops():
     check_rows(make_layer("local-p"), expected)
 
 
-@pytest.mark.parametrize("name", ["global", "local-m", "local-p"])
-def test_without_a_mask_all_tokens_are_words(name):
-    layer = make_layer(name)
-    (context, _), (masked, _) = layer.forward(H, MEMORY), layer.forward(H, MEMORY, np.ones_like(WORDS))
-    np.testing.assert_array_equal(context, masked)
-
-
 # Special cases in which two of them agree.
 
 
@@ -178,19 +171,6 @@ def test_queries_and_memory_may_differ_in_width(name):
     assert context.shape == (2, 4, 5)
     with pytest.raises(UserError, match=r"takes queries of shape \(B, T, 6\) and got \(2, 4, 5\)"):
         layer.forward(H[..., :5], MEMORY[..., :5])
-
-
-@every_attention
-def test_a_mask_of_another_dtype_or_shape_is_refused(name):
-    with pytest.raises(UserError, match="mask has dtype int64: make it bool"):
-        make_layer(name).forward(H, MEMORY, WORDS.astype(int))
-    with pytest.raises(UserError, match=r"mask has shape \(2, 1, 7\) and the tokens \(2, 7\)"):
-        make_layer(name).forward(H, MEMORY, WORDS[:, None])
-
-
-def test_the_default_window_is_that_of_the_paper():
-    similarity = Similarity("dot", 6, 6)
-    assert LocalMonotonic(similarity).reach == LocalPredictive(similarity).reach == 10
 
 
 def test_a_window_needs_a_width():

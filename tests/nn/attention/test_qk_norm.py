@@ -13,7 +13,3 @@ def test_queries_and_keys_come_from_their_own_arguments(whole):
     y = layer(query, key)
     assert y.shape == query.shape
     np.testing.assert_allclose(layer(query, 2 * key, key), y, rtol=1e-4)  # the norm undoes a factor
-
-
-def test_the_default_eps_is_that_of_qwen3():
-    assert QKNormAttention(8, 2).eps == 1e-6

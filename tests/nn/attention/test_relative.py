@@ -60,7 +60,7 @@ def test_invalid_inputs_are_refused(mistake, message):
 
 
 def test_settings_of_a_configuration():
-    assert TransformerConfig().max_distance == RelativeAttention(8, 2).max_distance == 16
+    assert TransformerConfig().max_distance == 16
     assert not tiny_config(positions="relative").adds_positions
     assert tiny_config(positions="learned").adds_positions
     assert tiny_config(positions="relative", d_model=9, n_heads=3).d_model == 9  # no sinusoids
