@@ -223,7 +223,7 @@ for length, expected in {200: [165, 176, 172, 141], 400: [367, 342, 373, 380]}.i
     assert_allclose(reached, expected, atol=1)
 rates = {name: of[0].learning_rate for (_, name), of in final.items()}
 assert rates == {"AdamW": 0.01, "Muon": 0.04}
-search = {(r.model, r.learning_rate): r.valid_loss for r in read_results(MEASURED)[:6]}
+search = {(r.model, r.learning_rate): r.valid_loss for r in read_results(MEASURED)[:6]}  # seed 0
 assert f"{search['AdamW', 0.01]:.4f} {search['AdamW', 0.02]:.4f}" == "2.0512 2.0513"
 for steps in STEPS:
     adamw, muon = (sum(r.measures["seconds"][-1] for r in final[steps, name]) for name in RATES)

@@ -44,7 +44,7 @@ class Inputs:
                     self.containers[place], self._contents[place] = value, dict(value)
 
     def restore(self) -> list[str]:
-        """Restore what the function changed, and return the names of the arrays, lists and dicts."""
+        """Restore the arrays, lists and dicts that the function changed, and return their names."""
         changed = [name for name, old in self.before.items() if not _equal(old, self.arrays[name])]
         for name in changed:
             self.arrays[name][...] = self.before[name]

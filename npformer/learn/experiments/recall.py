@@ -1,10 +1,10 @@
 """Associative recall: linear attention, the delta rules and softmax attention remember pairs of tokens.
 
-A model reads pairs of a key and a value, and is then asked for the value of each key. It has tables
-of vectors, one attention, whose keys have the width D_KEY, and a linear layer for the logits. In the task
-"new keys" all keys of a row differ. In the task "keys again" a row has at most REPEATED different keys, and
-the last value of a key is the right one. In the task "last keys" all keys differ again, and only the LAST
-ones are asked for, so that a memory may forget the others.
+A model reads pairs of a key and a value, and is then asked for the value of each key. It has tables of
+vectors, one attention, whose keys have the width D_KEY, and a linear layer for the logits. In the task "new
+keys" all keys of a row differ. In the task "keys again" a row has at most REPEATED different keys, and the
+last value of a key is the right one. In the task "last keys" all keys differ again, and only the LAST ones
+are asked for, so that a memory may forget the others.
 
 Source: Schlag et al. 2021, "Linear transformers are secretly fast weight programmers", section 6.1.
 """
