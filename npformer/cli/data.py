@@ -11,7 +11,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColu
 from npformer.cli.options import add, only_if
 from npformer.cli.output import console
 from npformer.data import multi30k
-from npformer.data.download import KnownFile, Report, fetch, take
+from npformer.data.download import KnownFile, Report, fetch, require_any, take
 from npformer.data.files import read_lines
 from npformer.errors import UserError
 from npformer.escaping import printable, shell_word
@@ -58,10 +58,8 @@ def run(arguments: Namespace) -> int:
     languages = list(dict.fromkeys(name.strip() for name in arguments.languages.split(",") if name.strip()))
     files = multi30k.files_of(languages)
     folder = Path(arguments.folder)
-    if arguments.source is not None and not Path(arguments.source).is_dir():
-        raise UserError(
-            f"there is no folder {arguments.source}: give a folder that contains the corpus, raw/ and tok/"
-        )
+    if arguments.source is not None:
+        require_any(files, Path(arguments.source))
     out = console()
     _say(out, f"Multi30k: {multi30k.LICENCE}; it is not part of npformer")
     _keep_out_of_git(folder)

@@ -7,7 +7,7 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -103,6 +103,12 @@ def fetch(
     return True
 
 
+def require_any(files: Sequence[KnownFile], source: Path) -> None:
+    """Raise UserError if a folder has none of the files."""
+    if not any((source / file.name).is_file() for file in files):
+        raise _no_file(source / files[0].name)
+
+
 def take(file: KnownFile, source: Path, folder: Path, *, report: Report = lambda received: None) -> bool:
     """Copy a file from one folder to another.
 
@@ -122,7 +128,7 @@ def take(file: KnownFile, source: Path, folder: Path, *, report: Report = lambda
     if fresh:
         path, target = source / file.name, folder / file.name
         if not path.is_file():
-            raise UserError(f"there is no file {path}: give a folder that contains the corpus, raw/ and tok/")
+            raise _no_file(path)
         if not file.is_whole(source):
             raise UserError(f"{path} is damaged (its SHA-256 differs): copy it again, or leave out --from")
         with _explained(target, "written"):
@@ -130,6 +136,10 @@ def take(file: KnownFile, source: Path, folder: Path, *, report: Report = lambda
             write_atomically(target, path.read_bytes())
     report(file.size)
     return fresh
+
+
+def _no_file(path: Path) -> UserError:
+    return UserError(f"there is no file {path}: give a folder that contains the corpus, raw/ and tok/")
 
 
 def part_of(path: Path) -> Path:

@@ -124,6 +124,11 @@ class Runner:
             error = self._guarded(work, may_leave=True)
         return stream.stored.getvalue() + error
 
+    def text_from(self, work: Callable[[], str]) -> str:
+        """Return the text that a function returns, or a description of the exception that it raised."""
+        texts: list[str] = []
+        return self._guarded(lambda: texts.append(work())) or texts[0]
+
     def _compiled(self, cell: Cell) -> types.CodeType:
         """Compile a cell with the lesson's file and line numbers, for tracebacks and debuggers."""
         tree = ast.increment_lineno(ast.parse(cell.text), cell.line - 1)

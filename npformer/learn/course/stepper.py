@@ -310,7 +310,7 @@ class Stepper:
         elif line.lower() == "o":
             self._print(open_file(self.last_figure) if self.last_figure else say("No figure was drawn yet."))
         elif name == "s":
-            self._print(self._variable(rest))
+            self._print(self.runner.text_from(lambda: self._variable(rest)))  # a repr may raise
         elif name == "g" and rest.isdecimal() and len(rest) < 10:
             return str(max(int(rest) - 1, 0))
         elif name in ("?", "h", "help"):

@@ -164,7 +164,9 @@ class Watched:
             what = say("the cache") if changed[0].startswith("cache") else say("its input")
             clue = say("input modified: y *= 2 and y[i] = 0 change the caller's array, so make a new array")
             if changed[0] in inputs.containers:
-                clue = say("input modified: append, pop and del change the caller's list, so make a new list")
+                clue = say(
+                    "input modified: append, pop and del change the caller's list or dict, so make a new one"
+                )
             raise Fault(
                 say(
                     "{name} writes into {array}, {what}, which must not change",

@@ -21,6 +21,8 @@ TALK = [  # what is typed in lesson 0.2, and what then appears
     ("!x[:] = 0; print('zeroed')", "zeroed\n"),
     ("!w", "NameError: name 'w' is not defined"),
     ("s w", "w is defined by the code on the screen: press Enter first"),
+    ("!odd = type('Odd', (), {'__repr__': lambda self: 1 / 0})()", ""),
+    ("s odd", "ZeroDivisionError: division by zero"),
     ("what", "'what' is not a command"),
     ("npformer exercise list", "This is a command for the shell"),
     ("g", "from 1 to 16"),
@@ -31,7 +33,6 @@ TALK = [  # what is typed in lesson 0.2, and what then appears
     ("l", "[3/16] Enter: run"),
     ("B", "[2/16] Enter: run"),
     ("b", "[1/16] Enter: run"),  # the first step is a step like any other
-    ("l", "[1/16] Enter: run"),
     ("o", "No figure was drawn yet."),
     ("", "[2/16] Enter: run"),
     ("!x", "NameError"),
