@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+from functools import partial
 
 import numpy as np
 import pytest
@@ -165,7 +166,7 @@ LAYERS = {
     "PreNormDecoderLayer": of_kind(PreNormDecoderLayer, norm="pre", final_norm=True),
     "SequenceEncoderLayer": of_kind(SequenceEncoderLayer, norm="n-dan"),
     "SequenceDecoderLayer": of_kind(SequenceDecoderLayer, norm="n-dan"),
-    "UniversalEncoder": of_kind(UniversalEncoder, n_layers=2),
+    "UniversalEncoder": of_kind(partial(UniversalEncoder, halting=True), n_layers=2),
     "UniversalDecoder": of_kind(UniversalDecoder, n_layers=2),
     "Encoder": of_kind(Encoder),
     "Decoder": of_kind(Decoder),
@@ -258,10 +259,7 @@ def test_a_t5_has_no_biases_but_those_of_the_distances_and_may_scale_its_output(
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != "Reader" and "LoRA" not in name])
 def test_without_a_generator_the_seed_is_0(name):
-    """All matrices are drawn from one generator with that seed. Reader always needs a generator.
-
-    A layer of LoRA is made from another layer, which has drawn its matrix before.
-    """
+    """One generator draws all matrices. Reader always needs one, and LoRA adapts a layer drawn before."""
     default, zero = ALL[name](None), ALL[name](np.random.default_rng(0))
     for one, other in zip(default.parameters(), zero.parameters(), strict=True):
         np.testing.assert_array_equal(one.value, other.value)

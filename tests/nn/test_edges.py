@@ -192,17 +192,17 @@ def test_a_mask_fits_the_tokens_and_is_no_mask_without_padding(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "setting", "source"),
+    ("kind", "given", "setting", "source"),
     [
-        ("CappedAttention", "cap", 50),  # Gemma 2
-        ("QKNormAttention", "eps", 1e-6),  # Qwen3
-        ("RelativeAttention", "max_distance", 16),  # Shaw et al. 2018
-        ("LocalMonotonic", "reach", 10),  # Luong et al. 2015
-        ("LocalPredictive", "reach", 10),
+        (nn.CappedAttention, (8, 2), "cap", 50),  # Gemma 2
+        (nn.QKNormAttention, (8, 2), "eps", 1e-6),  # Qwen3
+        (nn.RelativeAttention, (8, 2), "max_distance", 16),  # Shaw et al. 2018
+        (nn.LocalMonotonic, (nn.Similarity("dot", 8, 8),), "reach", 10),  # Luong et al. 2015
+        (nn.LocalPredictive, (nn.Similarity("dot", 8, 8),), "reach", 10),
     ],
 )
-def test_the_default_of_a_setting_is_that_of_its_source(name, setting, source):
-    assert getattr(LAYERS[name][0], setting) == source
+def test_the_default_of_a_setting_is_that_of_its_source(kind, given, setting, source):
+    assert getattr(kind(*given), setting) == source
 
 
 def test_linear_maps_have_a_bias_unless_they_are_told_otherwise():
