@@ -382,7 +382,7 @@ class Parser(argparse.ArgumentParser):
         argument = next((each for each in unknown if each.startswith("-")), unknown[0])
         option = argument.partition("=")[0]
         known = [each for action in self._actions for each in action.option_strings]
-        near = nearest(option, known) if option[0] == "-" and len(option) > 2 else None
+        near = nearest(option, known) if option.startswith("-") and len(option) > 2 else None
         hint = f"did you mean {near}?" if near else f"{self.prog} --help lists all arguments"
         return f"{self.prog} has no argument {_bare(argument)}: {hint}"
 

@@ -121,6 +121,7 @@ def test_an_unknown_option_is_refused_and_an_abbreviation_names_the_option(capsy
         ("train -steps 3", "npformer train has no argument -steps: did you mean --steps?"),
         ("train --steps 3 --steps 4", "--steps was given twice, with different values: give it once"),
         ("glossary a b", "npformer glossary has no argument b: npformer glossary --help lists all arguments"),
+        ("data multi30k =b", "npformer data has no argument =b: npformer data --help lists all arguments"),
     ],
 )
 def test_errors_are_one_sentence(capsys, arguments, sentence):
