@@ -113,6 +113,14 @@ def of_repeated_names(function: Definition, scope: Scope) -> Iterator[Edit]:
             if other != name:
                 says = say("{name} is used instead of {other}", name=name, other=other)
                 yield _renamed(statement, value, says, {name: expression(other)})
+        uses = [node for node in ast.walk(value) if isinstance(node, ast.Name) and node.id == name]
+        _, *later = sorted(uses, key=lambda node: (node.lineno, node.col_offset))
+        if later[1:]:  # as in attend(x, x, x), where attend(x, memory, memory) is right
+            for other in scope.variables:
+                says = say(
+                    "only the first {name} is right, and the others must be {other}", name=name, other=other
+                )
+                yield Edit(says, statement.lineno, tuple((n, "id", other) for n in later), statement)
 
 
 def of_repeated_uses(function: Definition, scope: Scope) -> Iterator[Edit]:

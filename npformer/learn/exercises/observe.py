@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
+from npformer.errors import UserError
 from npformer.language import GRADER, later, phrase, say
 from npformer.learn.exercises.agreement import far_from, results_of
 from npformer.learn.exercises.backward_calls import FURTHER_CALLS, Recorder, gradients_by_name
@@ -99,7 +100,7 @@ def verdict_on_error(error: Exception, file: str) -> Verdict:
         for name in _none_names(error, file)
     ]
     is_of_shapes = any(word in text for word in ("matmul", "broadcast", "reshape")) and "einstein" not in text
-    if isinstance(error, ValueError) and is_of_shapes:
+    if isinstance(error, ValueError) and not isinstance(error, UserError) and is_of_shapes:
         clues = [phrase(SHAPES_DIFFER, GRADER)]
     return Verdict(False, describe_error(error, file), clues)
 

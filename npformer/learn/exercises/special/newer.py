@@ -41,6 +41,8 @@ np.argsort(-p[n])[:k] => np.argsort(p[n])[:k] ## the least probable experts are 
 => np.argsort(-p[n])[: k + 1] ## one expert too many is chosen
 => np.argsort(-p[n])[:1] ## only the most probable expert is used
 p.sum(-1, keepdims=True) => p.sum(0) ## the softmax goes over the tokens: it must go over the experts
+logits.max(-1, keepdims=True) => logits.max(0) && p.sum(-1, keepdims=True) => p.sum(0)
+    ## the softmax goes over the tokens: it must go over the experts
 y[n] = y[n] + w * => y[n] = w * ## only the last of the chosen experts counts: their outputs must be added
 === absorbed-attention
 + q_rotary @ key_rotary.T => ## the rotated part is left out of the scores
