@@ -536,7 +536,7 @@ def wrong_files(line, folder, before):
 
 
 def _may_be_written(line, folder, path):
-    """Return whether an option of the command line names a file, or its folder, to be written."""
+    """Return whether an option names a file, or its folder, to be written, or it is the note of checks."""
     values = []
     for option, value in zip(line.argv, [*line.argv[1:], ""], strict=True):
         name, equals, joined = option.partition("=")
@@ -544,4 +544,5 @@ def _may_be_written(line, folder, path):
             values.append(joined if equals else value)
     places = [os.path.realpath(folder / value) for value in values]
     real = os.path.realpath(path)
-    return real in places or os.path.dirname(real) in places
+    is_note = line.argv[0] in ("exercise", "bugs", "build") and real.endswith("/.progress.json")
+    return is_note or real in places or os.path.dirname(real) in places
