@@ -107,7 +107,7 @@ def of_all_uses(function: Definition, scope: Scope) -> Iterator[Edit]:
 
 
 def of_repeated_names(function: Definition, scope: Scope) -> Iterator[Edit]:
-    """Yield another variable at all places of a statement that uses a variable more than once."""
+    """Yield another variable at all places, or all but the first, where a statement repeats a variable."""
     for statement, value, name in _repeated_names(function):
         for other in scope.values:
             if other != name:

@@ -100,7 +100,8 @@ def verdict_on_error(error: Exception, file: str) -> Verdict:
         for name in _none_names(error, file)
     ]
     is_of_shapes = any(word in text for word in ("matmul", "broadcast", "reshape")) and "einstein" not in text
-    if isinstance(error, ValueError) and not isinstance(error, UserError) and is_of_shapes:
+    is_of_numpy = isinstance(error, ValueError) and not isinstance(error, UserError)  # which says what to do
+    if is_of_numpy and is_of_shapes:
         clues = [phrase(SHAPES_DIFFER, GRADER)]
     return Verdict(False, describe_error(error, file), clues)
 
